@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+
+# Up to so many levels products are made with a table of the columns: one call, of few numbers.
+_TABLE: Final = 256
+# Rows that are added one by one; then such sums are.
+_STRETCH: Final = 512
+
+Values = TypeVar("Values", bound="NDArray[Any] | FactorRows")
 
 
 def _running(values: NDArray[Any]) -> NDArray[Any]:
@@ -32,6 +40,25 @@ def _running(values: NDArray[Any]) -> NDArray[Any]:
 def _roundings(count: int) -> int:
     """At most so many additions make a running sum of ``count`` numbers."""
     return 2 * math.isqrt(count) + 3
+
+
+def squares(weights: FloatVector, X: FloatBlock | FloatMatrix | FactorRows) -> FloatVector:
+    """Weighted sum of squares of each row, shape (p, k), added coordinate by coordinate; shape (k,).
+
+    What is added to what does not depend on where a row stands.
+    """
+    if isinstance(X, FactorRows):
+        found = squares(weights[X.places], X.numbers)
+        for corners, codes in zip(X.factors, X.codes, strict=True):
+            found += corners.squares(weights[corners.start : corners.stop]).take(codes)
+        return found
+    total, term = np.zeros(X.shape[1]), np.empty(X.shape[1])
+    for weight, entries in zip(weights.tolist(), X.astype(np.float64), strict=True):
+        np.square(entries, out=term)
+        if weight != 1.0:
+            term *= weight
+        total += term
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +93,7 @@ class SimplexColumns:
     def scaled(self, scale: float, dtype: np.dtype[Any]) -> SimplexColumns:
         """The columns times a number, rounded once."""
         return SimplexColumns(
-            self.start, (self.before * scale).astype(dtype), (self.own * scale).astype(dtype)
+            self.start, *((each.astype(np.float64) * scale).astype(dtype) for each in (self.before, self.own))
         )
 
     def __abs__(self) -> SimplexColumns:
@@ -87,6 +114,8 @@ class SimplexColumns:
 
         Each is a sum of products in some order, at the precision of ``theta``.
         """
+        if self.levels <= _TABLE:
+            return np.asarray(theta @ self._table.astype(theta.dtype, copy=False))
         values = np.zeros(self.levels + 1, dtype=theta.dtype)
         values[:-2] = _running((self.before * theta)[::-1])[::-1]
         values[1:-1] += self.own * theta
@@ -94,18 +123,31 @@ class SimplexColumns:
 
     def sums(self, sums: NDArray[Any]) -> NDArray[Any]:
         """Columns of each level times ``sums``, shape (L,) or longer, added over levels; shape (L - 1,)."""
+        if self.levels <= _TABLE:
+            return np.asarray(self._table[:, : len(sums)].astype(sums.dtype, copy=False) @ sums)
         below = _running(sums[: self.levels - 1])
         return np.asarray(self.before * below + self.own * sums[1 : self.levels])
 
-    def squares(self) -> FloatVector:
-        """Squared norm at each level and at none, shape (L + 1,)."""
-        squares = np.zeros(self.levels + 1)
-        squares[:-2] = _running(np.square(self.before, dtype=np.float64)[::-1])[::-1]
-        squares[1:-1] += np.square(self.own, dtype=np.float64)
-        return squares
+    def squares(self, weights: FloatVector) -> FloatVector:
+        """Weighted sum of squares at each level and at none, shape (L + 1,): the same on every machine."""
+        if self.levels <= _TABLE:  # not a product of matrices, which each processor adds in its own order
+            return np.asarray((weights[:, None] * self._squared._table).sum(axis=0))
+        return self._squared.values(weights)
+
+    @cached_property
+    def _squared(self) -> SimplexColumns:
+        before, own = (np.square(each, dtype=np.float64) for each in (self.before, self.own))
+        return SimplexColumns(self.start, before, own)
+
+    @cached_property
+    def _table(self) -> FloatMatrix:
+        """The columns at each level and at none, shape (L - 1, L + 1)."""
+        return self.at(np.arange(self.levels + 1)).astype(np.float64)
 
     def at(self, codes: IntVector) -> NDArray[Any]:
         """The columns of rows with these levels, shape (L - 1, k)."""
+        if self.levels <= _TABLE < len(codes) - 1:
+            return np.take(self._table.astype(self.before.dtype), codes, axis=1)
         places = np.arange(len(self.before))[:, None]
         held = np.where(codes <= places, self.before[:, None], self.before.dtype.type(0.0))
         known = np.flatnonzero((codes > 0) & (codes < self.levels))
@@ -123,7 +165,7 @@ class FactorRows:
     Parameters
     ----------
     numbers : ndarray, shape (q, k)
-        Columns ``places``, float32.
+        Columns ``places``, float32, or the same numbers at the precision of products.
     places : ndarray, shape (q,)
     factors : tuple of SimplexColumns
     codes : tuple of ndarray, shape (k,)
@@ -156,38 +198,40 @@ class FactorRows:
     @property
     def depth(self) -> int:
         """Each summand of a linear predictor is rounded at most so often, by its product and additions."""
-        longest = max((_roundings(corners.levels) for corners in self.factors), default=0)
+        levels = [corners.levels for corners in self.factors]
+        longest = max((each if each <= _TABLE else _roundings(each) for each in levels), default=0)
         return max(len(self.places), longest + 2) + len(self.factors)
+
+    @property
+    def additions(self) -> int:
+        """A sum of rows takes each summand through at most so many additions, before those over levels."""
+        return _STRETCH + -(-self.shape[1] // _STRETCH)
 
     def __rmatmul__(self, theta: NDArray[Any]) -> NDArray[Any]:
         """Linear predictors, shape (k,)."""
-        eta = theta[self.places] @ self.numbers.astype(theta.dtype)
+        eta = theta[self.places] @ self.numbers.astype(theta.dtype, copy=False)
         for corners, codes in zip(self.factors, self.codes, strict=True):
-            eta = eta + corners.values(theta[corners.start : corners.stop])[codes]
+            eta = eta + corners.values(theta[corners.start : corners.stop]).take(codes)
         return np.asarray(eta)
 
     def __matmul__(self, values: NDArray[Any]) -> NDArray[Any]:
         """The sum of rows times ``values``, shape (p,)."""
         score = np.zeros(self.shape[0], dtype=values.dtype)
-        score[self.places] = self.numbers.astype(values.dtype) @ values
+        numbers = self.numbers.astype(values.dtype, copy=False)
+        parts = [slice(first, first + _STRETCH) for first in range(0, len(values), _STRETCH)]
+        score[self.places] = sum(numbers[:, part] @ values[part] for part in parts)
         for corners, codes in zip(self.factors, self.codes, strict=True):
-            sums = np.zeros(corners.levels + 1, dtype=values.dtype)
-            np.add.at(sums, codes, values)
-            score[corners.start : corners.stop] = corners.sums(sums)
+            sums = np.zeros((len(parts), corners.levels + 1), dtype=values.dtype)
+            for each, part in zip(sums, parts, strict=True):
+                np.add.at(each, codes[part], values[part])
+            score[corners.start : corners.stop] = corners.sums(sums.sum(axis=0))
         return score
 
-    def squares(self) -> FloatVector:
-        """Squared norm of each row, by itself; shape (k,)."""
-        squares = np.square(self.numbers, dtype=np.float64).sum(axis=0)
-        for corners, codes in zip(self.factors, self.codes, strict=True):
-            squares += corners.squares()[codes]
-        return np.asarray(squares)
-
-    def bounded(self) -> BoolVector:
-        """Which rows have norm at most 1, shape (k,); NaN is not bounded."""
-        # A sum of p squares is off by less than (p + 2) 2^-52 of itself.
-        bounded: BoolVector = self.squares() <= 1.0 - (self.shape[0] + 4) * 2.0**-52
-        return bounded
+    def __getitem__(self, at: int) -> FloatBlock:
+        """One of the columns that are numbers, shape (k,)."""
+        place = int(np.searchsorted(self.places, at))
+        assert self.places[place] == at, "a column of numbers"
+        return np.asarray(self.numbers[place])
 
     def dense(self) -> FloatBlock:
         """The rows as a matrix, shape (p, k), float32: the very numbers that the products read."""
@@ -199,26 +243,39 @@ class FactorRows:
 
     def rows_at(self, places: slice | BoolVector | IntVector) -> FactorRows:
         """Some rows: a view for a slice, else a copy."""
-        codes = tuple(each[places] for each in self.codes)
-        return FactorRows(self.numbers[:, places], self.places, self.factors, codes)
+        return replace(self, numbers=self.numbers[:, places], codes=tuple(one[places] for one in self.codes))
 
     def copy(self) -> FactorRows:
         """The same rows in memory of their own."""
-        return FactorRows(
-            self.numbers.copy(), self.places, self.factors, tuple(each.copy() for each in self.codes)
-        )
+        return replace(self, numbers=self.numbers.copy(), codes=tuple(each.copy() for each in self.codes))
 
-    @classmethod
-    def joined(cls, parts: Sequence[FactorRows]) -> FactorRows:
+    @staticmethod
+    def joined(parts: Sequence[FactorRows]) -> FactorRows:
         """Rows of one coding, one part after the other."""
         codes = tuple(np.concatenate(each) for each in zip(*(part.codes for part in parts), strict=True))
-        numbers = np.concatenate([part.numbers for part in parts], axis=1)
-        return cls(numbers, parts[0].places, parts[0].factors, codes)
+        return replace(parts[0], numbers=np.hstack([part.numbers for part in parts]), codes=codes)
 
-    def blanked(self, unusable: BoolVector) -> FactorRows:
-        """A copy with zeros in some rows, shape (k,)."""
-        blank = self.copy()
+
+def blanked(values: Values, unusable: BoolVector | IntVector) -> Values:
+    """A copy with zeros in some rows: of numbers, shape (..., k), or of numbers and codes."""
+    blank = cast(Values, values.copy())
+    if isinstance(blank, FactorRows):
         blank.numbers[:, unusable] = 0.0
-        for corners, codes in zip(self.factors, blank.codes, strict=True):
+        for corners, codes in zip(blank.factors, blank.codes, strict=True):
             codes[unusable] = corners.levels
-        return blank
+    else:
+        blank[..., unusable] = 0.0
+    return blank
+
+
+def multiplied(factors: Iterable[SimplexColumns], matrix: FloatMatrix) -> tuple[SimplexColumns, ...] | None:
+    """The factors in rows times a matrix, rounded, if it multiplies each by a number and mixes none in."""
+    rest, found, square = matrix.copy(), [], matrix.shape[0] == matrix.shape[1]
+    for corners in factors:
+        own = slice(corners.start, corners.stop)
+        times = float(matrix[corners.start, corners.start]) if square else 0.0
+        np.fill_diagonal(rest[own, own], rest[own, own].diagonal() - times)
+        if not square or rest[own].any() or rest[:, own].any():
+            return None
+        found.append(corners.scaled(times, np.dtype(np.float32)))
+    return tuple(found)

@@ -12,14 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.errors import DpglmError
 from dpglm.factor_rows import FactorRows
-from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk, home_of, itself
+from dpglm.rows import ArrayChunk, Home, LazyChunk, RowChunk, home_of, itself
 
 # Bytes of rows that a table keeps in memory beside a scratch file, and without one. They do not depend on
 # what memory is free: the system holds the file in memory that nobody wants, and gives that back when asked.
@@ -30,10 +30,6 @@ _WITHOUT_SCRATCH: Final = 2**29
 _FREED: Final = 2**24
 # Where large files belong; /tmp is often a part of memory.
 _LARGE_FILES: Final = "/var/tmp"
-
-
-# A chunk in memory, here or at a worker.
-HeldChunk: TypeAlias = ArrayChunk | FactorChunk
 
 
 class KeptRows:
@@ -48,8 +44,6 @@ class KeptRows:
         Gives all chunks in order, the same at each call.
     memory : int or None
         Bytes of rows that stay in memory; None is 32 MiB, and 512 MiB where scratch files are forbidden.
-    cheap : bool
-        Whether chunks are made again as soon as written, so that the file waits for a second pass.
 
     Examples
     --------
@@ -59,10 +53,8 @@ class KeptRows:
     ([[[0.0, 1.0]], [[0.0, 1.0]], [[0.0, 1.0]]], ['made'])
     """
 
-    def __init__(
-        self, make: Callable[[], Iterable[RowChunk]], memory: int | None = None, *, cheap: bool = False
-    ) -> None:
-        self._make, self._memory, self._cheap = make, memory, cheap
+    def __init__(self, make: Callable[[], Iterable[RowChunk]], memory: int | None = None) -> None:
+        self._make, self._memory = make, memory
         self._kept: _Pass | None = None
 
     def chunks(self) -> Iterator[RowChunk]:
@@ -70,11 +62,10 @@ class KeptRows:
         kept = self._kept
         if kept is not None and kept.whole:
             yield from kept.again()
-        elif kept is not None and kept.failed and kept.spills:  # what did not fit is not tried again
+        elif kept is not None and kept.failed:  # what did not fit is not tried again
             yield from self._make()
         else:
-            spills = not self._cheap if kept is None else kept.spills or kept.failed
-            kept = _Pass(self._memory, spills=spills)
+            kept = _Pass(self._memory)
             yield from kept.first(self._make())
             self._kept = kept  # only a pass that ran to its end has all chunks
 
@@ -82,7 +73,7 @@ class KeptRows:
 class _Pass:
     """The chunks of one pass, each kept once it is made, by whichever thread makes it."""
 
-    def __init__(self, memory: int | None, *, spills: bool) -> None:
+    def __init__(self, memory: int | None) -> None:
         self._folder = _scratch_folder()
         default = _WITHOUT_SCRATCH if self._folder is None else _BESIDE_SCRATCH
         self._room = default if memory is None else memory
@@ -90,7 +81,7 @@ class _Pass:
         self._kept: list[RowChunk | _StoredChunk | None] = []
         self._homes: list[Home | None] = []
         self._lock = threading.Lock()
-        self.spills, self.failed = spills, False
+        self.failed = False
 
     @property
     def whole(self) -> bool:
@@ -116,9 +107,8 @@ class _Pass:
             else:  # sums are made piece by piece, wherever rows come from
                 yield LazyChunk(kept.count, partial(itself, kept), home)
 
-    def _made(self, place: int, chunk: RowChunk) -> HeldChunk:
-        others, codes = (chunk.y, chunk.offset, chunk.weight, chunk.share), chunk.factor_rows
-        made = ArrayChunk(chunk.X, *others) if codes is None else FactorChunk(codes, *others)
+    def _made(self, place: int, chunk: RowChunk) -> ArrayChunk:
+        made = ArrayChunk(chunk.entries, chunk.y, chunk.offset, chunk.weight, chunk.share)
         with self._lock:
             if not self.failed:
                 try:
@@ -127,13 +117,13 @@ class _Pass:
                     self.failed, self._kept, self._file = True, [], None
         return made
 
-    def _held(self, chunk: HeldChunk) -> HeldChunk | _StoredChunk:
+    def _held(self, chunk: ArrayChunk) -> ArrayChunk | _StoredChunk:
         """The chunk, in memory if there is room."""
-        size = sum(array.nbytes for array in _arrays(chunk))
+        size = sum(array.nbytes for array in arrays(chunk))
         if size <= self._room:
             self._room -= size
             return chunk
-        self._file = self._file or _ScratchFile(self._folder if self.spills else None)
+        self._file = self._file or _ScratchFile(self._folder)
         return _StoredChunk.of(chunk, self._file)
 
 
@@ -195,17 +185,21 @@ def is_here(chunk: object) -> bool:
     return home is None or home.cluster is None
 
 
-def _fields(chunk: HeldChunk) -> tuple[NDArray[Any] | None, ...]:
+def _fields(chunk: ArrayChunk) -> tuple[NDArray[Any] | None, ...]:
     """The numbers of rows, their responses, offsets, weights and shares, and codes of factors."""
-    others = chunk.y, chunk.offset, chunk.weight, chunk.share
-    if isinstance(chunk, FactorChunk):
-        return chunk.factor_rows.numbers, *others, *chunk.factor_rows.codes
-    return chunk.X, *others
+    X, others = chunk.entries, (chunk.y, chunk.offset, chunk.weight, chunk.share)
+    return (X.numbers, *others, *X.codes) if isinstance(X, FactorRows) else (X, *others)
 
 
-def _arrays(chunk: HeldChunk) -> list[NDArray[Any]]:
+def arrays(chunk: ArrayChunk) -> list[NDArray[Any]]:
     """The arrays of a chunk, each once: weights and shares are often one."""
     return list({id(array): array for array in _fields(chunk) if array is not None}.values())
+
+
+def lock(chunk: ArrayChunk) -> None:
+    """Let nobody write to its arrays."""
+    for array in arrays(chunk):
+        array.flags.writeable = False
 
 
 @dataclass(frozen=True)
@@ -220,29 +214,30 @@ class _StoredChunk:
     layout: FactorRows | None  # public: where numbers and factors stand; of no rows
 
     @classmethod
-    def of(cls, chunk: HeldChunk, file: _ScratchFile) -> Self:
+    def of(cls, chunk: ArrayChunk, file: _ScratchFile) -> Self:
         """The chunk, written at the end of the file, or an OSError."""
-        arrays = _arrays(chunk)
-        forms = tuple((array.shape, array.dtype) for array in arrays)
-        places = {id(array): place for place, array in enumerate(arrays)}
+        held = arrays(chunk)
+        forms = tuple((array.shape, array.dtype) for array in held)
+        places = {id(array): place for place, array in enumerate(held)}
         roles = tuple(places.get(id(array), -1) for array in _fields(chunk))
-        layout = None if chunk.factor_rows is None else chunk.factor_rows.rows_at(slice(0)).copy()
-        return cls(file, file.append(arrays), chunk.count, forms, roles, layout)
+        X = chunk.entries
+        layout = X.rows_at(slice(0)).copy() if isinstance(X, FactorRows) else None
+        return cls(file, file.append(held), chunk.count, forms, roles, layout)
 
-    def read(self) -> HeldChunk:
+    def read(self) -> ArrayChunk:
         """The chunk as it was, to the last bit."""
         arrays = [np.empty(shape, dtype) for shape, dtype in self.forms]
         self.file.read(self.start, arrays)
-        for array in arrays:
-            array.flags.writeable = False
+        X: Any
         X, y, offset, weight, share, *codes = (None if place < 0 else arrays[place] for place in self.roles)
         assert X is not None
         assert y is not None
-        if self.layout is None:
-            return ArrayChunk(X, y, offset, weight, share)
-        known = tuple(each for each in codes if each is not None)
-        rows = FactorRows(X, self.layout.places, self.layout.factors, known)
-        return FactorChunk(rows, y, offset, weight, share)
+        if self.layout is not None:
+            known = tuple(each for each in codes if each is not None)
+            X = FactorRows(X, self.layout.places, self.layout.factors, known)
+        chunk = ArrayChunk(X, y, offset, weight, share)
+        lock(chunk)
+        return chunk
 
 
 class _ScratchFile:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -56,32 +56,15 @@ class RowChunk(Protocol):
         """
 
     @property
-    def factor_rows(self) -> FactorRows | None:
-        """The rows of ``X`` with factors of many levels as codes, where they are kept like that."""
+    def entries(self) -> FloatBlock | FactorRows:
+        """The rows as they are kept: ``X``, or the same with factors of many levels as codes."""
 
 
 @dataclass(frozen=True)
 class ArrayChunk:
-    """A `RowChunk` of arrays in memory."""
+    """A `RowChunk` in memory, here or at a worker; of codes ``X`` is made each time that it is asked for."""
 
-    X: FloatBlock
-    y: FloatVector
-    offset: FloatVector | None
-    weight: FloatVector | None = None
-    share: FloatVector | None = None
-    factor_rows: ClassVar[None] = None
-
-    @property
-    def count(self) -> int:
-        """How many rows, k."""
-        return len(self.y)
-
-
-@dataclass(frozen=True, eq=False)
-class FactorChunk:
-    """A `RowChunk` in memory whose ``X`` is made of numbers and codes each time that it is asked for."""
-
-    factor_rows: FactorRows
+    entries: FloatBlock | FactorRows
     y: FloatVector
     offset: FloatVector | None
     weight: FloatVector | None = None
@@ -94,7 +77,7 @@ class FactorChunk:
 
     @property
     def X(self) -> FloatBlock:  # noqa: N802
-        return self.factor_rows.dense()
+        return self.entries.dense() if isinstance(self.entries, FactorRows) else self.entries
 
 
 Made = TypeVar("Made")
@@ -113,10 +96,11 @@ class Later(Generic[Made]):
         return self._make
 
     def __call__(self) -> Made:
-        with self._lock:
-            if self._make is not None:
-                self._made = self._make()
-                self._make = None  # and with it all that it was made from
+        if self._make is not None:
+            with self._lock:
+                if self._make is not None:  # still
+                    self._made = self._make()
+                    self._make = None  # and with it all that it was made from
         return self._made
 
 
@@ -134,7 +118,43 @@ class Home(NamedTuple):
     piece: int
 
 
-class LazyChunk:
+class ForwardChunk:
+    """A `RowChunk` that is another one, had when its numbers are asked for."""
+
+    @property
+    def _here(self) -> RowChunk:
+        raise NotImplementedError
+
+    @property
+    def X(self) -> FloatBlock:  # noqa: N802
+        return self._here.X
+
+    @property
+    def y(self) -> FloatVector:
+        return self._here.y
+
+    @property
+    def offset(self) -> FloatVector | None:
+        return self._here.offset
+
+    @property
+    def weight(self) -> FloatVector | None:
+        return self._here.weight
+
+    @property
+    def share(self) -> FloatVector | None:
+        return self._here.share
+
+    @property
+    def entries(self) -> FloatBlock | FactorRows:
+        return self._here.entries
+
+
+def itself(chunk: RowChunk) -> RowChunk:
+    return chunk
+
+
+class LazyChunk(ForwardChunk):
     """A `RowChunk` of ``count`` rows, made by the thread that reads it, or by a worker at its home."""
 
     def __init__(self, count: int, make: Callable[[], RowChunk], home: Home | None = None) -> None:
@@ -152,32 +172,8 @@ class LazyChunk:
         return cls(chunk.count if count is None else count, partial(view, chunk), home_of(chunk))
 
     @property
-    def X(self) -> FloatBlock:  # noqa: N802
-        return self._chunk().X
-
-    @property
-    def y(self) -> FloatVector:
-        return self._chunk().y
-
-    @property
-    def offset(self) -> FloatVector | None:
-        return self._chunk().offset
-
-    @property
-    def weight(self) -> FloatVector | None:
-        return self._chunk().weight
-
-    @property
-    def share(self) -> FloatVector | None:
-        return self._chunk().share
-
-    @property
-    def factor_rows(self) -> FactorRows | None:
-        return self._chunk().factor_rows
-
-
-def itself(chunk: RowChunk) -> RowChunk:
-    return chunk
+    def _here(self) -> RowChunk:
+        return self._chunk()
 
 
 def home_of(chunk: object) -> Home | None:
@@ -211,8 +207,8 @@ def rows_at(chunk: RowChunk, places: slice | BoolVector | IntVector) -> ArrayChu
     weight = None if chunk.weight is None else chunk.weight[places]
     share = weight if chunk.share is chunk.weight or chunk.share is None else chunk.share[places]
     share = None if chunk.share is None else share
-    coded = chunk.factor_rows
-    X = chunk.X[:, places] if coded is None else coded.rows_at(places).dense()
+    X = chunk.entries
+    X = X.rows_at(places).dense() if isinstance(X, FactorRows) else X[:, places]
     return ArrayChunk(X, chunk.y[places], offset, weight, share)
 
 

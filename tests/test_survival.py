@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import dpglm
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError
+from dpglm.spec.profiled import known_moments
 from tests.oracles.test_survival import FORMULA, SCHEMA, WEEKS, people
 
 BUDGET = dpglm.Privacy(4.0, 1e-6, relation="add-remove")
@@ -82,8 +84,11 @@ def test_the_first_row_of_each_person_is_read_where_a_column_tells_persons() -> 
     plan = dpglm.plan(FORMULA, once, privacy=BUDGET)
     assert plan.guarantee.persons
     assert "all rows with the same who" in plan.guarantee.statement()
+    several = dpglm.Schema.of(SCHEMA, unit={"column": "who"})
     with pytest.raises(PrivacyError, match="rows: 1"):
-        dpglm.plan(FORMULA, dpglm.Schema.of(SCHEMA, unit={"column": "who"}), privacy=BUDGET)
+        dpglm.plan(FORMULA, several, privacy=BUDGET)
+    with pytest.raises(PrivacyError, match="rows: 1"):  # their shares would be lost without a word
+        fitted(twice, schema=several, privacy=None, seed=None)
 
 
 def test_levels_and_bounds_give_the_same_fit(fit: dpglm.FitResult) -> None:
@@ -99,13 +104,14 @@ def test_levels_and_bounds_give_the_same_fit(fit: dpglm.FitResult) -> None:
         ("Surv(week, week) ~ x", "same column"),
         ("Surv(half, left) ~ x", "whole periods"),
         ("Surv(many, left) ~ x", "more than 100 periods"),
+        ("Surv(huge, left) ~ x", "whole periods"),
         ("Surv(week, left) ~ x + left", "both sides"),
         ("Surv(week, x) ~ arm", "two levels"),
         ("Surv(wek, left) ~ x", "Did you mean week"),
     ],
 )
 def test_times_without_public_periods_are_refused(formula: str, words: str) -> None:
-    schema = SCHEMA | {"half": (0.5, 6), "many": (1, 101)}
+    schema = SCHEMA | {"half": (0.5, 6), "many": (1, 101), "huge": (2**53, 2**53 + 2)}
     with pytest.raises(DpglmError, match=words):
         dpglm.plan(formula, schema, privacy=BUDGET)
     assert dpglm.plan("Surv(many, left) ~ x", SCHEMA | {"many": (1, 100)}, privacy=BUDGET).names
@@ -125,6 +131,24 @@ def test_times_without_public_periods_are_refused(formula: str, words: str) -> N
 def test_what_has_no_proof_for_several_periods_is_refused(chosen: dict[str, Any]) -> None:
     with pytest.raises((MethodError, PrivacyError)):
         fitted(people(100), **chosen)
+
+
+def test_a_refusal_says_what_there_is_more_of() -> None:
+    schema = dpglm.Schema.of(SCHEMA, rows=3000)
+    with pytest.raises(MethodError, match="several periods of one person"):
+        dpglm.plan(FORMULA, schema, method="dpsgd", privacy=BUDGET)
+
+
+def test_a_profile_of_times_tells_the_periods_of_rows() -> None:
+    """Nearly all are seen to the end: the mean of times is near 12, and that of the periods of rows 6.5."""
+    week = {"bounds": (1, 12), "mean": 11.4, "sd": 1.9}
+    schema = dpglm.Schema.of({**SCHEMA, "week": week, "x": {"bounds": (-3, 3), "mean": 0, "sd": 1}})
+    known = dataclasses.replace(schema, moments="known")
+    model = dpglm.ModelSpec.of("Surv(week, left) ~ week + x", known, privacy=BUDGET).coded_model
+    moments = known_moments(model)
+    assert moments is not None
+    np.testing.assert_allclose(moments["week"], (6.5, np.sqrt((12**2 - 1) / 12)), rtol=0.06)
+    np.testing.assert_allclose(moments["x"], (0.0, 1.0), atol=0.01)
 
 
 def test_a_ranking_of_columns_is_refused() -> None:
@@ -176,7 +200,7 @@ def test_curves_fall_and_stay_within_their_intervals(fit: dpglm.FitResult) -> No
     pd.testing.assert_frame_equal(fit.survival(fit.grid(arm=None)), fit.survival({"arm": None}))
 
 
-@pytest.mark.parametrize("rows", [{"week": 2}, {"who": 1}, {"arm": "z"}, 5])
+@pytest.mark.parametrize("rows", [{"week": 2}, {"who": 1}, {"arm": "z"}, 5, people(10).iloc[:0]])
 def test_rows_that_are_none_are_refused(rows: Any, fit: dpglm.FitResult) -> None:
     with pytest.raises(MethodError):
         fit.survival(rows)
@@ -213,6 +237,14 @@ def test_terms_are_dropped_but_not_the_baseline() -> None:
     exact = fitted(people(2000), "Surv(week, left) ~ x + C(arm)", privacy=None, seed=None)
     with pytest.raises(MethodError, match="baseline"):
         exact.refit(drop="C(week)")
+
+
+def test_periods_are_not_merged() -> None:
+    """Somebody is at risk in each of two periods: a curve would count one of them."""
+    levels = [str(week) for week in range(1, WEEKS + 1)]
+    found = fitted(people(2000), schema=SCHEMA | {"week": levels})
+    with pytest.raises(MethodError, match="whose levels are periods"):
+        found.refit(merge={"week": {"first": ["1", "2"]}})
 
 
 def test_a_plan_expects_what_a_fit_finds(fit: dpglm.FitResult) -> None:

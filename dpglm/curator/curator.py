@@ -51,24 +51,27 @@ class PricedReleases:
         if self.privacy is None:
             return
         if self.privacy.persons or self.privacy.shared:
-            self._require_persons(shared=self.privacy.shared)
+            self._require_persons(self.privacy)
         # The calibration found the noise; this reads the price off the releases themselves.
         for releases in self._read_together():
             events = [event for _, event in _costs(releases, self.privacy.relation)]
             self._check(events, self.privacy)
             self._check_curve(releases, self.privacy.relation)
 
-    def _require_persons(self, *, shared: bool) -> None:
+    def _require_persons(self, privacy: Privacy) -> None:
         """Refuse releases whose proof is not about the rows of a person, wherever they stand.
 
         One person's rows, exchanged for another's, may move those of everybody else.
         """
+        periods = not privacy.persons  # no column tells persons: a row of the table becomes several
         for release in self.releases:
-            if release.covers == "nothing" or (shared and release.covers == "one row"):
+            if release.covers == "nothing" or (privacy.shared and release.covers == "one row"):
+                one = "" if periods else "; some methods take a unit of which rows: 1 is read"
                 raise MethodError(
-                    f"several rows of one person, for the release of a {release.name!r}",
+                    f"several {'periods' if periods else 'rows'} of one person, "
+                    f"for the release of a {release.name!r}",
                     expected="releases whose proof is about all rows of a person that are read",
-                    remedy="Leave method out; some methods take a unit of which rows: 1 is read.",
+                    remedy=f"Leave method out{one}.",
                 )
 
     def _check(self, events: Sequence[Event], privacy: Privacy) -> None:

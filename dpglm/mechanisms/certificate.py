@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpglm.factor_rows import FactorRows
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.optim.loss import Compensated
@@ -142,9 +143,11 @@ class Certified:
 
         def part(chunks: Iterable[RowChunk]) -> Together:
             found, rows, blocks = Compensated.zeros(size, precision), 0, 0
-            coded, moved = 0, 0.0
+            coded, moved = 0.0, 0.0
             for piece in self._read(chunks):
-                X, away = piece.factor_rows, 0.0
+                X, away = None, 0.0
+                if isinstance(piece.entries, FactorRows):
+                    X = replace(piece.entries, numbers=piece.entries.numbers.astype(precision))
                 if X is None:
                     wide = np.zeros((size, self.width), dtype=precision)
                     wide[:, : piece.count] = piece.X
@@ -155,7 +158,7 @@ class Certified:
                 slopes = self.family.slope(eta, piece.y)
                 depth = (size if X is None else X.depth) + 8
                 bent = self._bent(slopes, piece, depth * one, length)
-                slopes = slopes if piece.weight is None else slopes * piece.weight
+                bare, slopes = slopes, slopes if piece.weight is None else slopes * piece.weight
                 moved += depth * (bent * (length + 1.0) + self.curvature * away)
                 if X is None:
                     wide[:, : piece.count] *= slopes
@@ -165,7 +168,7 @@ class Certified:
                     score = wide[:, 0]
                 else:
                     score = X @ slopes
-                    coded += piece.count * (piece.count + depth)
+                    coded += (X.additions + depth + 8) * float(np.abs(bare).sum())
                 found += Compensated(score, np.zeros(size, dtype=precision))
                 rows, blocks = rows + piece.count, blocks + 1
             return Together((found, rows, blocks, coded, moved))
@@ -191,10 +194,7 @@ class Certified:
     def _read(self, chunks: Iterable[RowChunk]) -> Iterator[RowChunk]:
         """Rows, some at a time; numbers and codes a chunk at a time."""
         for chunk in chunks:
-            if chunk.factor_rows is None:
-                yield from self.pieces((chunk,))
-            else:
-                yield chunk
+            yield from (chunk,) if isinstance(chunk.entries, FactorRows) else self.pieces((chunk,))
 
     def _pull(self, gamma: FloatVector, slope: FloatVector, mixing: FloatMatrix) -> tuple[FloatVector, float]:
         """A subgradient of the penalty, in theta, that offsets the slope, and a bound on its error."""

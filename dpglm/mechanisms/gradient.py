@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.factor_rows import squares
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import (
     CHOSEN,
@@ -25,7 +26,7 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, grid_step
 from dpglm.mechanisms.noisy_sum import NoisySum, SumNoise, SumRelease
-from dpglm.mechanisms.rows import chosen_rows, finite, squares, widened
+from dpglm.mechanisms.rows import chosen_rows, finite, widened
 from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription, SampledGaussianEvent

@@ -11,10 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.factor_rows import squares
 from dpglm.mechanisms.base import Covered, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.noisy_sum import NoisySum, SumNoise
-from dpglm.mechanisms.rows import DownWeightedRows, RowView, ShortenedRows, squares
+from dpglm.mechanisms.rows import DownWeightedRows, RowView, ShortenedRows, once
 from dpglm.mechanisms.whole_sums import WholeNumbers
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
@@ -123,7 +124,8 @@ class Mapped(Release):
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         mapped, inside = self.mapping.mapped(rows, at)
-        return self.inner.run(mapped, inside, noise)  # proof: rows
+        read = mapped if self.inner.summed is None else once(mapped)
+        return self.inner.run(read, inside, noise)  # proof: rows
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         worst = self.inner.worst_case(relation, size)
@@ -144,7 +146,7 @@ class MappedSum:
 
     def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
         mapped, inside = self.mapping.mapped(rows, at)
-        return self.inner.whole(mapped, inside, noise)  # proof: rows
+        return self.inner.whole(once(mapped), inside, noise)  # proof: rows
 
     def finished(self, noisy: FloatVector) -> FloatVector:
         return self.inner.finished(noisy)
@@ -200,8 +202,8 @@ class _Coordinates(RowView):
     def view(self, chunk: RowChunk) -> RowChunk:
         at, value = self._mapping.constant
         with np.errstate(all="ignore"):
-            group = np.where(chunk.X[at] > 0.5 * value, 0.0, -1.0)
-            numbers = [2.0 / each * chunk.X[column] for column, each in self._mapping.columns]
+            group = np.where(chunk.entries[at] > 0.5 * value, 0.0, -1.0)
+            numbers = [2.0 / each * chunk.entries[column] for column, each in self._mapping.columns]
             if self._mapping.response:
                 numbers.append(chunk.y if chunk.offset is None else chunk.y - chunk.offset)
             coordinates = np.array([group, *numbers], dtype=np.float32)
@@ -267,7 +269,8 @@ class LengthClasses(RowMapping):
         return ClassRows(rows, standardised, self.constant, self._class_of), inside
 
     def _class_of(self, chunk: RowChunk) -> IntVector:
-        return np.searchsorted(np.array(self.edges), squares(np.ones(len(chunk.X)), chunk.X))
+        X = chunk.entries
+        return np.searchsorted(np.array(self.edges), squares(np.ones(X.shape[0]), X))
 
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         # Coded rows of a worst case have the constant alone: it is stretched to the classes' lengths.
@@ -301,7 +304,7 @@ class ClassRows(RowView):
         class_of: Callable[[RowChunk], IntVector],
     ) -> None:
         super().__init__(rows)
-        self._mapped, self._constant, self._class_of = mapped, constant, class_of
+        self._mapped, self._constant, self._class_of = once(mapped), constant, class_of
 
     @property
     def size(self) -> int:
@@ -314,7 +317,7 @@ class ClassRows(RowView):
     def _classed(self, coded: RowChunk, mapped: RowChunk) -> RowChunk:
         at, value = self._constant
         with np.errstate(all="ignore"):
-            group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
+            group = np.where(coded.entries[at] > 0.5 * value, 0.0, -1.0)
             classes = self._class_of(mapped)
         found = np.array([group, classes], dtype=np.float32)
         return ArrayChunk(found, mapped.y, None, mapped.share, mapped.share)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dpglm.factor_rows import FactorRows, SimplexColumns, blanked, multiplied, squares
 from dpglm.kept_rows import KeptRows, Remembered, is_here
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk, rows_at
@@ -42,17 +44,6 @@ def predictor(at: FloatVector, wide: FloatMatrix | Iterable[FloatVector]) -> Flo
         else:
             eta += np.multiply(value, column, out=term)
     return np.zeros(()) if eta is None else eta
-
-
-def squares(weights: FloatVector, X: FloatBlock | FloatMatrix) -> FloatVector:
-    """Weighted sum of squares of each row, coordinate by coordinate like `predictor`; shape (k,)."""
-    total, term = np.zeros(X.shape[1]), np.empty(X.shape[1])
-    for weight, entries in zip(weights.tolist(), X, strict=True):
-        np.square(entries, out=term, dtype=np.float64)
-        if weight != 1.0:
-            term *= weight
-        total += term
-    return total
 
 
 def finite(at: FloatVector) -> FloatVector:
@@ -90,7 +81,7 @@ def widened(chunk: RowChunk, at: FloatVector) -> Iterator[Piece]:
 def chosen_rows(chunk: RowChunk, chosen: BoolVector) -> ArrayChunk:
     """The rows of a chunk that a mask chooses, shape (k,)."""
     held = rows_at(chunk, chosen)
-    return replace(held, X=np.ascontiguousarray(held.X))
+    return replace(held, entries=np.ascontiguousarray(held.X))
 
 
 def shares_alone(chunk: RowChunk) -> FloatVector | None:
@@ -121,11 +112,11 @@ class RowView:
     Where that is dear it ``keeps`` chunks for the next read.
     """
 
-    keeps: ClassVar[bool] = False
+    keeps = False
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._kept = KeptRows(self._viewed, cheap=True)
+        self._kept = KeptRows(self._viewed)
 
     def __getstate__(self) -> dict[str, object]:
         """What a worker of a cluster is sent: the view, and none of the rows."""
@@ -151,6 +142,14 @@ class RowView:
         raise NotImplementedError
 
 
+def once(rows: Rows) -> Rows:
+    """Rows that are read once: those of a view are not kept."""
+    if isinstance(rows, RowView):
+        rows = copy(rows)
+        rows.keeps = False
+    return rows
+
+
 class WithinLeverage(RowView):
     """The same rows, but for those with ``w x' P^-1 x`` above ``max_leverage``: these are read as zeros.
 
@@ -173,18 +172,27 @@ class WithinLeverage(RowView):
         outside = self._outside[place]
         if not outside.size:
             return chunk
-        X = chunk.X.copy()
-        X[:, outside] = 0.0
+        X = blanked(chunk.entries, outside)
         return ArrayChunk(X, chunk.y, chunk.offset, chunk.weight, chunk.share)
 
 
 def _within(chunk: RowChunk, weights: FloatVector) -> BoolVector:
     """Which rows have a weighted sum of squares, times their weight without shares, of at most 1, not NaN."""
-    total = squares(weights, chunk.X)
+    total = squares(weights, chunk.entries)
     if chunk.weight is not None and chunk.weight is not chunk.share:
         total *= chunk.weight if chunk.share is None else chunk.weight / chunk.share  # proof: shared
-    within: BoolVector = total <= 1.0 - len(chunk.X) * 2.0**-50
+    within: BoolVector = total <= 1.0 - len(weights) * 2.0**-50
     return within
+
+
+def product(matrix: FloatMatrix, X: FloatBlock) -> FloatBlock:
+    """``matrix @ X`` of rows, shape (p, k), coordinate by coordinate, rounded to float32."""
+    wide = X.astype(np.float64)
+    mapped = np.empty((len(matrix), X.shape[1]), dtype=np.float32)
+    for out, row in zip(mapped, matrix, strict=True):
+        used = np.flatnonzero(row)  # zeros are left out, for speed; they are public
+        out[:] = predictor(row[used], (wide[at] for at in used.tolist()))
+    return mapped
 
 
 class MappedRows(RowView, ABC):
@@ -208,8 +216,7 @@ class MappedRows(RowView, ABC):
         if not fitting or np.linalg.norm(scales, 2) > LONGEST:
             raise release_error("a map of rows", f"a matrix of their columns, of norm at most {LONGEST:g}")
         self._scales = scales
-        # Zeros of the map are left out, for speed; they are public.
-        self._used = [np.flatnonzero(row) for row in scales]
+        self._known: tuple[object, tuple[SimplexColumns, ...] | None] = (None, None)
 
     @property
     def size(self) -> int:
@@ -224,11 +231,19 @@ class MappedRows(RowView, ABC):
         """The mapped rows x with weights w, and w |x|^2 at most 1."""
 
     def _mapped(self, X: FloatBlock) -> FloatBlock:
-        wide = X.astype(np.float64)
-        mapped = np.empty((len(self._scales), X.shape[1]), dtype=np.float32)
-        for out, row, used in zip(mapped, self._scales, self._used, strict=True):
-            out[:] = predictor(row[used], (wide[at] for at in used.tolist()))
-        return mapped
+        return product(self._scales, X)
+
+    def _with_codes(self, rows: FloatBlock | FactorRows) -> FloatBlock | FactorRows:
+        """The mapped rows, with the codes that they have where each factor is multiplied by a number."""
+        if not isinstance(rows, FactorRows):
+            return self._mapped(rows)
+        known = self._known
+        if known[0] is not rows.factors:
+            known = self._known = rows.factors, multiplied(rows.factors, self._scales)
+        if known[1] is None:
+            return self._mapped(rows.dense())
+        numbers = product(self._scales[np.ix_(rows.places, rows.places)], rows.numbers)
+        return replace(rows, numbers=numbers, factors=known[1])
 
 
 class DownWeightedRows(MappedRows):
@@ -236,13 +251,13 @@ class DownWeightedRows(MappedRows):
 
     def _bounded(self, chunk: RowChunk) -> ArrayChunk:
         with np.errstate(all="ignore"):
-            X = self._mapped(chunk.X)
-            norms = squares(np.ones(len(X)), X)
+            X = self._with_codes(chunk.entries)
+            norms = squares(np.ones(self.size), X)
             weight = np.minimum(1.0, SHRINK / norms)
-            bounded = weight * norms <= 1.0 - len(X) * 2.0**-50
-        outside = np.flatnonzero(~bounded)
-        X[:, outside] = 0.0  # not a weight of 0, which times infinity is no number
-        weight[outside] = 1.0
+            bounded = weight * norms <= 1.0 - self.size * 2.0**-50
+        if not bounded.all():
+            X = blanked(X, ~bounded)  # not a weight of 0, which times infinity is no number
+            weight[~bounded] = 1.0
         if chunk.share is not None:
             weight *= chunk.share
         return ArrayChunk(X, chunk.y, chunk.offset, weight, chunk.share)

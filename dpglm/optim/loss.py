@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -169,10 +169,10 @@ class ChunkLoss:
 
     def _light(self, chunk: RowChunk) -> Iterator[tuple[slice, FloatBlock | FactorRows]]:
         """Rows, as many at a time as float32 numbers fit into a cache; numbers and codes all at once."""
-        if chunk.factor_rows is not None:
-            yield slice(None), chunk.factor_rows
+        width, X = 2 * self._width, chunk.entries
+        if isinstance(X, FactorRows):
+            yield slice(None), X
             return
-        width, X = 2 * self._width, chunk.X
         for first in range(0, chunk.count, width):
             rows = slice(first, first + width)
             yield rows, X[:, rows]
@@ -200,13 +200,13 @@ class ChunkLoss:
 
     def _read(self, chunks: Iterable[RowChunk]) -> Iterator[tuple[RowChunk, FloatMatrix | FactorRows]]:
         """Rows, some at a time, and what is multiplied: numbers and codes, or see `_pieces`."""
-        for coded, some in groupby(chunks, lambda chunk: chunk.factor_rows is not None):
+        for coded, some in groupby(chunks, lambda chunk: isinstance(chunk.entries, FactorRows)):
             if not coded:
                 yield from self._pieces(some)
                 continue
             for chunk in some:
-                assert chunk.factor_rows is not None, "grouped so"
-                yield chunk, chunk.factor_rows
+                assert isinstance(chunk.entries, FactorRows), "grouped so"
+                yield chunk, replace(chunk.entries, numbers=chunk.entries.numbers.astype(np.float64))
 
     def _pieces(self, chunks: Iterable[RowChunk]) -> Iterator[tuple[ArrayChunk, FloatMatrix]]:
         """Rows, some at a time, and a copy of them in float64, which the next one overwrites."""

@@ -86,6 +86,14 @@ def _surviving(variable: Variable, periods: Periods) -> FloatVector:
     return np.asarray(np.cumsum(shares[::-1])[::-1])
 
 
+def expected_periods(variable: Variable, periods: Periods) -> FloatVector:
+    """Periods of rows, about equally likely, of persons whose times are spread as declared."""
+    surviving = _surviving(variable, periods)
+    ends = np.cumsum(surviving) / surviving.sum()
+    even = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    return np.asarray(float(periods.values[0]) + np.searchsorted(ends, even))
+
+
 def expected_rate(model: CodedModel) -> float:
     """The expected share of the response's second level: as declared, else one half."""
     variable = model.schema.variables[model.coding.model.response]

@@ -42,6 +42,10 @@ def survival(record: FitRecord, rows: object, level: float) -> pd.DataFrame:
             expected=f"at most {MOST_ROWS:,} points",
             remedy="Give a few public rows: fit.survival({'arm': None}).",
         )
+    if not count:
+        raise MethodError(
+            "survival of no rows", expected="a row for each curve", remedy="Use fit.survival({'arm': None})."
+        )
     each = people.loc[people.index.repeat(len(values))].reset_index(drop=True)
     each[time] = [*values] * len(people)
     coded, offset = row_map_of(record).coded(each)

@@ -101,7 +101,7 @@ def hidden_notes(record: FitRecord) -> tuple[str, ...]:
     names = listed(tuple(spread.label for spread in masking))
     return (
         f"Within a range as wide as declared, noise hides how much {names} varies. What it explains may be "
-        "in any other coefficient. A narrower range, or its mean and sd from elsewhere, helps another fit.",
+        "in any other coefficient. A narrower range helps another fit, or profile=dpglm.describe(...).",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, get_a
 import numpy as np
 
 from dpglm.curator.padded_time import time_is_padded
+from dpglm.data.coding.person_periods import require_one_row
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import FRAMES
 from dpglm.errors import MethodError, PrivacyError
@@ -83,12 +84,8 @@ def for_unit(privacy: Privacy, schema: Schema, periods: int | None = None) -> Pr
     ``periods`` are the rows of the fit that each row of the table may become.
     """
     declared = schema.unit_column
-    if periods is not None and declared is not None and declared.shared:
-        raise PrivacyError(
-            "Surv(time, event) for persons who may have several rows",
-            expected="one row of each person, with the last period of this person",
-            remedy=f"Write unit: {{column: {declared.column}, rows: 1}}; each person's first row is read.",
-        )
+    if periods is not None:
+        require_one_row(declared)
     words = str(schema.unit or "one row") if declared is None else declared.words
     if declared is None and privacy.unit_rows not in (None, periods):
         raise PrivacyError(

@@ -12,7 +12,7 @@ from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import MethodError, SchemaError
-from dpglm.planning.expected_rows import expected_quantiles
+from dpglm.planning.expected_rows import expected_periods, expected_quantiles
 from dpglm.results.profile import Profile
 
 # A released mean is this share of the range away from its ends, and a standard deviation so large a share.
@@ -88,7 +88,8 @@ def _factor(variable: Categorical, shares: np.ndarray) -> Categorical:
 def known_moments(model: CodedModel) -> dict[str, tuple[float, float]] | None:
     """Mean and standard deviation of every number that can be standardised, by label, where all are known.
 
-    Those of a function of a column are computed as if the column had a beta distribution.
+    Those of a function of a column are computed as if the column had a beta distribution. The time of
+    survival is the period of a row there, of persons with such times.
     """
     if model.schema.moments != "known":
         return None
@@ -101,8 +102,13 @@ def known_moments(model: CodedModel) -> dict[str, tuple[float, float]] | None:
         (variable,) = variables if len(variables) == 1 else (None,)
         if not isinstance(variable, Numeric) or variable.mean is None or variable.sd is None:
             return None
+        (column,), periods = factor.expression.columns, model.periods
+        if periods is not None and column == periods.column:  # of a row; the profile has those of persons
+            drawn = expected_periods(variable, periods)
+        else:
+            drawn = expected_quantiles(variable)
         with np.errstate(all="ignore"):
-            values = factor.read({factor.expression.columns[0]: expected_quantiles(variable)})
+            values = factor.read({column: drawn})
         width = factor.high - factor.low
         if not np.isfinite(values).all():
             return None

@@ -149,6 +149,22 @@ def test_shares_that_follow_from_the_time_are_not_those_of_hazards() -> None:
     np.testing.assert_allclose(right.predict({"week": [1, 2]}), [hazard, hazard], atol=0.005)
 
 
+@pytest.mark.parametrize("rounded_up", [False, True])
+def test_who_is_lost_within_a_period_biases_hazards_as_the_proof_says(rounded_up: bool) -> None:
+    hazard, lost, count = 0.1, 0.2, 200_000
+    random = np.random.default_rng(5)
+    event = random.geometric(hazard, count) - random.random(count)
+    gone = random.exponential(-1.0 / np.log1p(-lost), count)
+    time = np.minimum(event, gone)
+    table = pd.DataFrame(
+        {"week": np.ceil(time) if rounded_up else time, "left": np.where(event <= gone, "yes", "no")}
+    )
+    schema = {"week": (1, 3), "left": ["no", "yes"]}
+    found = dpglm.fit("Surv(week, left) ~ 1", table, schema=schema, privacy=None)
+    expected = hazard * (1.0 - lost / 2.0 if rounded_up else 1.0 + lost / 2.0)
+    np.testing.assert_allclose(found.predict({"week": [1, 2, 3]}), expected, atol=0.004)
+
+
 def test_hazards_of_the_whole_table_are_shares_of_those_at_risk(table: pd.DataFrame) -> None:
     found = dpglm.fit("Surv(week, left) ~ 1", table, schema=SCHEMA, privacy=None)
     hazards = by_period(table).groupby("week")["y"].mean()

@@ -69,15 +69,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("memory", [0, 300, 10**6])
-@pytest.mark.parametrize("cheap", [False, True])
 @pytest.mark.parametrize(
     "parts", [{}, {"offsets": True}, {"shares": True}, {"weights": True}, {"shares": True, "weights": True}]
 )
-def test_no_bit_depends_on_where_rows_are_kept(
-    memory: int, cheap: bool, parts: dict[str, bool], folder: Path
-) -> None:
+def test_no_bit_depends_on_where_rows_are_kept(memory: int, parts: dict[str, bool], folder: Path) -> None:
     expected = bits(Table(9, **parts).chunks())
-    kept = KeptRows(Table(9, **parts).chunks, memory, cheap=cheap)
+    kept = KeptRows(Table(9, **parts).chunks, memory)
     for _ in range(4):
         chunks = list(kept.chunks())
         assert [chunk.count for chunk in chunks] == [chunk.y.size for chunk in chunks]
@@ -86,13 +83,12 @@ def test_no_bit_depends_on_where_rows_are_kept(
         assert all((one.weight is one.share) == ("weights" not in parts) for one in chunks)
 
 
-@pytest.mark.parametrize(("cheap", "passes"), [(False, 1), (True, 2)])
-def test_chunks_are_made_once_or_twice_where_that_is_cheap(cheap: bool, passes: int, folder: Path) -> None:
+def test_chunks_are_made_once(folder: Path) -> None:
     table = Table(9)
-    kept = KeptRows(table.chunks, 300, cheap=cheap)
+    kept = KeptRows(table.chunks, 300)
     for _ in range(5):
         bits(kept.chunks())
-    assert table.made == 9 * passes
+    assert table.made == 9
 
 
 @pytest.mark.parametrize("scratch", ["off", "OFF", "/no/such/folder"])

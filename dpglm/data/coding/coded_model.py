@@ -92,6 +92,12 @@ class CodedModel:
         A MethodError names a term or level that is not there.
         """
         schema = self.schema
+        if self.periods is not None and self.periods.column in merge:
+            raise MethodError(
+                f"merge of {self.periods.column!r}, whose levels are periods",
+                expected="levels of other columns: somebody is at risk in each of two periods",
+                remedy="Declare longer periods, and fit the model anew.",
+            )
         for column, groups in merge.items():
             schema = merged(schema, column, groups)
         part = CodedModel.of(without(self.coding.model, drop), schema, self.family)
@@ -127,7 +133,7 @@ class CodedModel:
         """Coded rows of a very wide design times coefficients, and offsets: see `coded`; shapes (k,)."""
         etas, offsets = [np.empty(0)], [np.empty(0)]
         for columns in self._columns(frame):
-            rows, offset, _ = self.coding.as_codes(columns, np.dtype(np.float64), np.nan)
+            rows, offset, _ = self.coding.encoded(columns, np.dtype(np.float64), np.nan)
             etas.append(coded @ rows)
             offsets.append(np.zeros(rows.shape[1]) if offset is None else offset)
         return np.concatenate(etas), np.concatenate(offsets)

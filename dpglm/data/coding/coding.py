@@ -32,7 +32,7 @@ from dpglm.data.coding.wide import wide_layout
 from dpglm.data.coding.writers import GroupWriter, clip
 from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
-from dpglm.factor_rows import FactorRows
+from dpglm.factor_rows import FactorRows, SimplexColumns
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 from dpglm.wide_maps import InverseMap, too_wide, wide_map
@@ -40,9 +40,9 @@ from dpglm.wide_maps import InverseMap, too_wide, wide_map
 Kind: TypeAlias = Literal["centred", "clipped"]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
-# Columns above which factors of so many levels are kept as codes.
-_FEW_COLUMNS: Final = 300
-_MANY_LEVELS: Final = 64
+# Columns of a factor from which codes are read faster than the columns are, measured.
+_MANY_COLUMNS: Final = 8
+_SINGLE: Final = np.dtype(np.float32)
 _CHUNK_ROWS: Final = 8192  # rows worked on at a time, so that what is in use stays in cache
 
 
@@ -208,38 +208,44 @@ class Coding:
         """
         return self._rows(columns, np.dtype(np.float32), 0.0)
 
-    def encoded(self, columns: Columns) -> tuple[FloatBlock | FactorRows, FloatVector | None, BoolVector]:
-        """What `encode` gives, with factors of many levels as codes where the coding is wide."""
-        return (
-            self.as_codes(columns, np.dtype(np.float32), 0.0) if self.kept_as_codes else self.encode(columns)
-        )
+    def encoded(
+        self, columns: Columns, dtype: np.dtype[Any] = _SINGLE, blank: float = 0.0
+    ) -> tuple[FloatBlock | FactorRows, FloatVector | None, BoolVector]:
+        """What `encode` gives, with factors of many levels as codes, in a precision.
 
-    def as_codes(
-        self, columns: Columns, dtype: np.dtype[Any], blank: float
-    ) -> tuple[FactorRows, FloatVector | None, BoolVector]:
-        """Coded rows in a precision, those that cannot be used with this for all numbers, and as `encode`."""
+        Rows that cannot be used have ``blank`` for all numbers.
+        """
+        if not self.kept_as_codes:
+            return self._rows(columns, dtype, blank)
         numbers, offset, usable = self._rows(columns, dtype, blank, coded=True)
-        factors = tuple(simplex_columns(group, dtype) for group in self.kept_as_codes)
-        codes = []
+        factors, codes = self._factors[dtype], []
         for group, corners in zip(self.kept_as_codes, factors, strict=True):
             read = self.model.factors[group.products[0].parts[0].factor].read(columns)
-            codes.append(np.where(usable, read, corners.levels))
-        kept = [np.arange(corners.start, corners.stop) for corners in factors]
-        places = np.setdiff1d(np.arange(self.size), np.concatenate(kept))
+            codes.append(np.where(usable, read, corners.levels).astype(np.min_scalar_type(corners.levels)))
+        places = np.arange(self.size)
+        for corners in reversed(factors):
+            places = np.delete(places, slice(corners.start, corners.stop))
         return FactorRows(numbers, places, factors, tuple(codes)), offset, usable
 
     @cached_property
     def kept_as_codes(self) -> tuple[Group, ...]:
-        """Groups whose columns rows need not hold: factors of many levels in wide designs."""
-        if self.clips or self.size <= _FEW_COLUMNS:
+        """Groups whose columns rows need not hold: factors of many levels."""
+        if self.clips:
             return ()
         return tuple(
             group
             for group in self.groups
             if group.kind == "levels"
-            and group.stop - group.start >= _MANY_LEVELS
+            and group.stop - group.start >= _MANY_COLUMNS
             and group.products[0].mixing is None
         )
+
+    @cached_property
+    def _factors(self) -> dict[np.dtype[Any], tuple[SimplexColumns, ...]]:
+        return {
+            dtype: tuple(simplex_columns(group, dtype) for group in self.kept_as_codes)
+            for dtype in map(np.dtype, (np.float32, np.float64))
+        }
 
     def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
         """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.person_periods import PersonPeriods
+from dpglm.data.coding.person_periods import PersonPeriods, require_one_row
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.cluster import ClusterSource
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
 from dpglm.errors import MethodError
-from dpglm.factor_rows import FactorRows
-from dpglm.kept_rows import KeptRows, is_here
-from dpglm.rows import ArrayChunk, FactorChunk, Home, Later, LazyChunk, RowChunk
+from dpglm.factor_rows import FactorRows, blanked, squares
+from dpglm.kept_rows import KeptRows, is_here, lock
+from dpglm.rows import ArrayChunk, Home, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
@@ -65,6 +65,7 @@ class Design:
         self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
         self._periods = periods
         if periods is not None:
+            require_one_row(schema.unit_column)
             self._schema = periods.reading(schema)
             if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
                 raise MethodError(
@@ -124,21 +125,22 @@ class Design:
         numeric = self._schema.plain_numbers(self._columns)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
             # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
-            columns, share = self._cleaned(frame, kept, share)
-            yield len(columns[self._response.name]), Later(partial(self._chunks_of, columns, share))
+            for columns, shares in self._cleaned(frame, kept, share):
+                yield len(columns[self._response.name]), Later(partial(self._chunks_of, columns, shares))
 
     def _coded_frame(self, frame: Any, kept: IntVector | None, share: FloatVector | None) -> list[RowChunk]:
-        return self._chunks_of(*self._cleaned(frame, kept, share))
+        ((columns, shares),) = self._cleaned(frame, kept, share)  # without periods
+        return self._chunks_of(columns, shares)
 
     def _cleaned(
         self, frame: Any, kept: IntVector | None, share: FloatVector | None
-    ) -> tuple[Mapping[str, NDArray[Any]], FloatVector | None]:
+    ) -> Iterator[tuple[Mapping[str, NDArray[Any]], FloatVector | None]]:
         """Cleaned columns and shares: of the rows of a frame, or of their periods, with shares alike."""
         columns = self._schema.clean(frame, self._columns, kept)
         if self._periods is None:
-            return columns, share
-        columns = self._periods.expanded(columns)
-        return columns, self._periods.shares(len(columns[self._response.name]))
+            yield columns, share
+        else:
+            yield from self._periods.pieces(columns)
 
     def _chunks_of(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> list[RowChunk]:
         return list(self._encoded(columns, share))
@@ -155,21 +157,16 @@ class Design:
                     offset = offset / self._response.unit
                 unusable |= ~np.isfinite(offset)
             if unusable.any():
-                X = X.blanked(unusable) if isinstance(X, FactorRows) else _blanked(X, unusable)
-                y = _blanked(y, unusable)
-                offset = None if offset is None else _blanked(offset, unusable)
+                X, y = blanked(X, unusable), blanked(y, unusable)
+                offset = None if offset is None else blanked(offset, unusable)
             for first in range(0, len(y), _CHUNK_ROWS):
                 rows_of = slice(first, first + _CHUNK_ROWS)
                 # Copies: a view would keep the larger array alive, and rows of a chunk lie side by side.
                 shares = None if share is None else share[start:][rows_of].copy()
                 offsets = None if offset is None else offset[rows_of].copy()
-                if isinstance(X, FactorRows):
-                    yield FactorChunk(X.rows_at(rows_of).copy(), y[rows_of].copy(), offsets, shares, shares)
-                    continue
-                chunk = ArrayChunk(X[:, rows_of].copy(), y[rows_of].copy(), offsets, shares, shares)
-                for array in (chunk.X, chunk.y, offsets, shares):
-                    if array is not None:
-                        array.flags.writeable = False
+                some = (X.rows_at(rows_of) if isinstance(X, FactorRows) else X[:, rows_of]).copy()
+                chunk = ArrayChunk(some, y[rows_of].copy(), offsets, shares, shares)
+                lock(chunk)
                 yield chunk
 
 
@@ -183,17 +180,11 @@ def _bounded(X: FloatBlock | FactorRows) -> BoolVector:
     The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
     """
     if isinstance(X, FactorRows):
-        return X.bounded()
+        # A sum of p squares is off by less than (p + 2) 2^-52 of itself.
+        return np.asarray(squares(np.ones(X.shape[0]), X) <= 1.0 - (X.shape[0] + 4) * 2.0**-52)
     # A float32 sum of p squares is off by less than p 2^-23 of itself; closer to 1 it is summed in float64.
     bounded: BoolVector = np.einsum("ij,ij->j", X, X) <= 1.0 - (len(X) + 4) * 2.0**-23
     doubtful = np.flatnonzero(~bounded)
     if doubtful.size:
         bounded[doubtful] = np.square(X[:, doubtful], dtype=np.float64).sum(axis=0) <= 1.0
     return bounded
-
-
-def _blanked(values: NDArray[Any], unusable: BoolVector) -> NDArray[Any]:
-    """A copy, with zeros in rows that cannot be used."""
-    values = values.copy()
-    values[..., np.flatnonzero(unusable)] = 0.0
-    return values

@@ -5,7 +5,7 @@ Whether they bias hazards, and what they cost: the proof beside this file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.unit import Unit
 from dpglm.data.schema.variables import Numeric
+from dpglm.data.tables.source import CHUNK_ROWS
+from dpglm.errors import PrivacyError
 from dpglm.typing import SHARES, FloatVector, IntVector
 
 Columns = Mapping[str, NDArray[Any]]
@@ -59,6 +62,17 @@ class PersonPeriods:
         wider = replace(variable, low=variable.low - 1.0, high=variable.high + 1.0)
         return replace(schema, variables={**schema.variables, self.periods.column: wider})
 
+    def pieces(self, columns: Columns) -> Iterator[tuple[dict[str, NDArray[Any]], FloatVector]]:
+        """Rows and their shares, of so many persons at a time that these have at most `CHUNK_ROWS` of them.
+
+        All rows of a frame at once would take a memory that grows with the times.
+        """
+        persons = CHUNK_ROWS // len(self.periods.values)
+        for first in range(0, len(columns[self.event]), persons):
+            some = {name: column[first : first + persons] for name, column in columns.items()}
+            rows = self.expanded(some)
+            yield rows, self.shares(len(rows[self.event]))
+
     def expanded(self, columns: Columns) -> dict[str, NDArray[Any]]:
         """Columns of the rows of persons and periods, from cleaned columns of persons.
 
@@ -91,3 +105,13 @@ class PersonPeriods:
     def shares(self, count: int) -> FloatVector:
         """Shares of so many rows."""
         return np.full(count, self.share)
+
+
+def require_one_row(unit: Unit | None) -> None:
+    """Refuse a column of persons of whom several rows are read: their periods would count more than once."""
+    if unit is not None and unit.shared:
+        raise PrivacyError(
+            "Surv(time, event) for persons who may have several rows",
+            expected="one row of each person, with the last period of this person",
+            remedy=f"Write unit: {{column: {unit.column}, rows: 1}}; each person's first row is read.",
+        )

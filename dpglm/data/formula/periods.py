@@ -9,6 +9,8 @@ from dpglm.data.schema.variables import Categorical, Variable
 
 # Each period of a person has one part in so many of a weight of 1, and the noise grows with them.
 MOST_PERIODS: Final = 100
+# Whole numbers below it, and those next to them, are numbers of double precision.
+FARTHEST: Final = 2.0**52
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpglm.data.formula.expressions import Expression, Span
 from dpglm.data.formula.model import Factor
-from dpglm.data.formula.periods import MOST_PERIODS, Periods, values_of
+from dpglm.data.formula.periods import FARTHEST, MOST_PERIODS, Periods, values_of
 from dpglm.data.formula.reader import Reader
 from dpglm.data.schema.variables import Numeric
 from dpglm.errors import FormulaError
@@ -39,7 +39,8 @@ def response_of(reader: Reader, left: Span) -> tuple[str, Periods | None]:
     numeric = isinstance(variable, Numeric)
     if isinstance(variable, Numeric):
         count = variable.high - variable.low + 1.0
-        if variable.date is not None or not (variable.low.is_integer() and variable.high.is_integer()):
+        whole = all(end.is_integer() and abs(end) < FARTHEST for end in (variable.low, variable.high))
+        if variable.date is not None or not whole:
             raise _time_error(
                 reader, parts["time"], f"The bounds of {time!r} are not those of whole periods."
             )

@@ -19,13 +19,12 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpglm.data.tables.source import CHUNK_ROWS, Source
 from dpglm.errors import ClusterError
 from dpglm.factor_rows import FactorRows
-from dpglm.kept_rows import HeldChunk
-from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk, itself
+from dpglm.kept_rows import arrays
+from dpglm.rows import ArrayChunk, ForwardChunk, Home, LazyChunk, RowChunk, itself
 from dpglm.typing import FloatVector, IntVector
 
 # Rows of a coded chunk, as everywhere.
@@ -88,7 +87,7 @@ def silent(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-class ElsewhereChunk:
+class ElsewhereChunk(ForwardChunk):
     """A `RowChunk` that a worker holds; read here only where a release needs rows in one place."""
 
     def __init__(self, cluster: ClusterRows, piece: int, place: int, count: int) -> None:
@@ -96,36 +95,12 @@ class ElsewhereChunk:
         self._cluster = cluster
 
     @property
-    def X(self) -> NDArray[Any]:  # noqa: N802
-        return self._here.X
-
-    @property
-    def y(self) -> FloatVector:
-        return self._here.y
-
-    @property
-    def offset(self) -> FloatVector | None:
-        return self._here.offset
-
-    @property
-    def weight(self) -> FloatVector | None:
-        return self._here.weight
-
-    @property
-    def share(self) -> FloatVector | None:
-        return self._here.share
-
-    @property
-    def factor_rows(self) -> FactorRows | None:
-        return self._here.factor_rows
-
-    @property
     def _here(self) -> RowChunk:
         return self._cluster.fetched(self.home.piece)[self.place]
 
 
 class ClusterRows(ABC):
-    """HeldChunk pieces that workers hold, and sums over them; a `dpglm.rows.Cluster`."""
+    """Chunk pieces that workers hold, and sums over them; a `dpglm.rows.Cluster`."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self._counts = counts
@@ -191,7 +166,7 @@ def counts_of(
     return counts, found
 
 
-def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[HeldChunk] | Failed:
+def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[ArrayChunk] | Failed:
     """The chunks of a piece, from the frames of its cuts, on a worker.
 
     Frames of two partitions are coded apart: columns of two types would have to be made one, which may
@@ -208,9 +183,9 @@ def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[H
         return Failed(type(error).__name__)
 
 
-def joined(parts: Sequence[list[HeldChunk] | Failed]) -> list[HeldChunk] | Failed:
+def joined(parts: Sequence[list[ArrayChunk] | Failed]) -> list[ArrayChunk] | Failed:
     """The chunks of a piece whose cuts were coded by several workers."""
-    chunks: list[HeldChunk] = []
+    chunks: list[ArrayChunk] = []
     for part in parts:
         if isinstance(part, Failed):
             return part
@@ -222,21 +197,18 @@ def joined(parts: Sequence[list[HeldChunk] | Failed]) -> list[HeldChunk] | Faile
 class Piece:
     """A coded piece, and a hash of its numbers: one that is lost and made again must be the same one."""
 
-    chunks: Sequence[HeldChunk]
+    chunks: Sequence[ArrayChunk]
     mark: bytes
 
     @classmethod
-    def of(cls, chunks: Sequence[HeldChunk] | Failed) -> Piece | Failed:
+    def of(cls, chunks: Sequence[ArrayChunk] | Failed) -> Piece | Failed:
         """The piece of these chunks."""
         if isinstance(chunks, Failed):
             return chunks
         found = hashlib.blake2b(digest_size=16)
         for chunk in chunks:
-            codes = chunk.factor_rows
-            rows: tuple[NDArray[Any], ...] = (chunk.X,) if codes is None else (codes.numbers, *codes.codes)
-            for array in (*rows, chunk.y, chunk.offset, chunk.share):
-                if array is not None:
-                    found.update(array.tobytes())
+            for array in arrays(chunk):
+                found.update(array.tobytes())
         return cls(chunks, found.digest())
 
 
@@ -247,7 +219,7 @@ def unchanged(piece: Piece | Failed, mark: bytes) -> Sequence[RowChunk] | Failed
     return piece.chunks if piece.mark == mark else Failed("a partition came out otherwise when made again")
 
 
-def _even(chunks: Sequence[RowChunk]) -> Iterator[HeldChunk]:
+def _even(chunks: Sequence[RowChunk]) -> Iterator[ArrayChunk]:
     """The same rows in chunks of 2,000, the last one fewer."""
     ends = np.cumsum([0, *(chunk.count for chunk in chunks)])
     for first in range(0, int(ends[-1]), _ROWS):
@@ -259,12 +231,10 @@ def _even(chunks: Sequence[RowChunk]) -> Iterator[HeldChunk]:
         ]
         offset, share = (_joined(name, parts) for name in ("offset", "share"))
         y = np.concatenate([chunk.y[some] for chunk, some in parts])
-        coded = [chunk.factor_rows.rows_at(some) for chunk, some in parts if chunk.factor_rows is not None]
-        if coded:
-            yield FactorChunk(FactorRows.joined(coded), y, offset, share, share)
-            continue
-        X = np.concatenate([chunk.X[:, some] for chunk, some in parts], axis=1)
-        yield ArrayChunk(np.ascontiguousarray(X), y, offset, share, share)
+        rows = [(chunk.entries, some) for chunk, some in parts]
+        coded = [X.rows_at(some) for X, some in rows if isinstance(X, FactorRows)]
+        X = FactorRows.joined(coded) if coded else np.hstack([chunk.X[:, some] for chunk, some in parts])
+        yield ArrayChunk(X, y, offset, share, share)
 
 
 def _joined(name: str, parts: Sequence[tuple[RowChunk, slice]]) -> FloatVector | None:

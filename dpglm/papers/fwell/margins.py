@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from dpglm.factor_rows import squares
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.mechanisms.mapped import RowMapping
-from dpglm.mechanisms.rows import SHRINK, RowView, squares
+from dpglm.mechanisms.rows import SHRINK, RowView
 from dpglm.privacy.events import Fact
 from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector

@@ -12,11 +12,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.factor_rows import squares
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import squares, unweighted
+from dpglm.mechanisms.rows import unweighted
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription
 from dpglm.rows import ArrayChunk, RowChunk

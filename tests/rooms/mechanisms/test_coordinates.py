@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpglm.mechanisms.rows import predictor, squares
+from dpglm.factor_rows import squares
+from dpglm.mechanisms.rows import predictor
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -34,6 +34,8 @@ LINE = "Coefficients are a linear approximation of the log odds of a stack of 2 
 class Map:
     """An intercept and two columns as they stand."""
 
+    periods = None
+
     def coded(self, frame):
         rows = np.column_stack([np.ones(len(frame["a"])), *(np.asarray(frame[c], float) for c in "ab")])
         rows[np.isnan(rows).any(axis=1)] = np.nan
@@ -450,6 +452,8 @@ def curve(levels=("no", "yes"), **changes):
 
 
 class Column:
+    periods = None
+
     def coded(self, frame):
         values = np.asarray(frame["x"], dtype=float)[:, None]
         return values, np.zeros(len(values))

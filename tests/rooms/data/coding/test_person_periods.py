@@ -12,6 +12,7 @@ from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.person_periods import PersonPeriods
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.source import CHUNK_ROWS
 from dpglm.glm.families import families
 from dpglm.typing import SHARES
 
@@ -93,3 +94,16 @@ def test_chunks_do_not_depend_on_how_a_table_is_cut() -> None:
     assert sum(chunk.count for chunk in chunks) == int(table["week"].sum())
     assert sum(float(np.asarray(chunk.y).sum()) for chunk in chunks) == (table["left"] == "yes").sum()
     assert {float(share) for chunk in chunks for share in np.asarray(chunk.share)} == {0.25}
+
+
+@pytest.mark.parametrize("count", [2, 7, 100])
+def test_no_more_rows_are_held_at_once_whatever_times_are(count: int) -> None:
+    """A table of long times would take up to a hundred times the memory of one of short ones."""
+    periods = PersonPeriods(Periods("week", tuple(range(1, count + 1)), True), "left")
+    people = 40_000
+    columns = {"week": np.full(people, float(count)), "left": np.zeros(people, dtype=np.int32)}
+    rows = [len(shares) for _, shares in periods.pieces(columns)]
+    assert sum(rows) == people * count
+    assert max(rows) <= CHUNK_ROWS
+    # Where a piece ends follows from the places of persons alone, and not from their times.
+    assert len(rows) == len(list(periods.pieces(columns | {"week": np.ones(people)})))

@@ -25,7 +25,7 @@ from dpglm.data.tables.cluster import ClusterRows, Failed, coded_piece, cuts_of,
 from dpglm.errors import ClusterError, SchemaError
 from dpglm.factor_rows import FactorRows, SimplexColumns
 from dpglm.kept_rows import KeptRows, Remembered
-from dpglm.rows import ArrayChunk, FactorChunk, LazyChunk, total
+from dpglm.rows import ArrayChunk, LazyChunk, total
 
 ROWS = 70_000
 # Partitions of very different lengths, none at all among them.
@@ -293,21 +293,21 @@ def _broken(frame: pd.DataFrame) -> pd.DataFrame:
 def test_codes_of_factors_stay_codes_on_a_worker_and_in_a_scratch_file() -> None:
     corners = SimplexColumns(1, np.float32([-1, -1]), np.float32([1, 2]))
 
-    def piece(codes: list[int]) -> FactorChunk:
+    def piece(codes: list[int]) -> ArrayChunk:
         numbers = np.float32([codes]) / 4
         rows = FactorRows(numbers, np.array([0]), (corners,), (np.array(codes),))
-        return FactorChunk(rows, np.array(codes, dtype=float), None)
+        return ArrayChunk(rows, np.array(codes, dtype=float), None)
 
     parts = [[piece([0, 1, 2])], [piece([3, 2])]]
     joined = module.joined(parts)
     assert not isinstance(joined, Failed)
-    assert joined[0].factor_rows is not None
+    assert isinstance(joined[0].entries, FactorRows)
     whole = np.concatenate([chunk.X for part in parts for chunk in part], axis=1)
     np.testing.assert_array_equal(joined[0].X, whole)
     kept = KeptRows(lambda: [joined[0]], memory=0)
     for _ in range(2):  # as it is made, and from the file
         (chunk,) = kept.chunks()
-        assert chunk.factor_rows is not None
+        assert isinstance(chunk.entries, FactorRows)
         np.testing.assert_array_equal(chunk.X, whole)
         np.testing.assert_array_equal(chunk.y, [0, 1, 2, 3, 2])
     assert module.Piece.of(parts[0]) == module.Piece.of(parts[0])
