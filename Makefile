@@ -54,7 +54,7 @@ docs: $(VENV)/.tests
 	$(BIN)/python -m pip install --quiet --editable ".[docs]" --config-settings editable_mode=compat
 	rm -rf docs/_build docs/reference
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto -b html -c docs . docs/_build
-	$(BIN)/python -m pytest tests/browser/test_site.py
+	$(BIN)/python -m pytest -m "not audit" tests/browser/test_site.py tests/browser/test_axe.py
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -62,8 +62,10 @@ $(VENV)/.package: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable . --config-settings editable_mode=compat
 	touch $@
 
+# Of the last package only axe-core is used, one file; the browser driver that it asks for is 50 MB.
 $(VENV)/.tests: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --editable ".[test]" --config-settings editable_mode=compat
+	$(BIN)/python -m pip install --quiet --no-deps "axe-playwright-python>=0.1.8"
 	touch $@
 
 $(PEERS)/.installed: studies/requirements-peers.txt

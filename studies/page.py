@@ -16,6 +16,11 @@ def _code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
+def _plain(text: str) -> str:
+    """Text without tags and backquotes, as the name of a table."""
+    return text.striptags() if isinstance(text, Markup) else text.replace("`", "")
+
+
 def anchor(heading: str) -> str:
     """A heading as the name of a place on the page.
 
@@ -62,7 +67,7 @@ def _numbers(table: Table) -> str:
 
 
 _TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_TEMPLATES.filters |= {"code": _code, "anchor": anchor, "numbers": _numbers}
+_TEMPLATES.filters |= {"code": _code, "plain": _plain, "anchor": anchor, "numbers": _numbers}
 PAGE = _TEMPLATES.from_string(
     """\
 <!doctype html>
@@ -100,6 +105,7 @@ svg { display: block; width: 100%; height: auto; }
 </style>
 </head>
 <body>
+<main>
 <h1>{{ title }}</h1>
 {% if paper %}
 <p>The paper: {{ paper.authors }}, <cite>{{ paper.title }}</cite>, {{ paper.venue }}, {{ paper.year }}.</p>
@@ -136,7 +142,7 @@ svg { display: block; width: 100%; height: auto; }
 {% for table in section.tables %}
 <figure>
 <figcaption>{{ table.caption | code }}</figcaption>
-<div class="wide">
+<div class="wide" tabindex="0" role="group" aria-label="{{ table.caption | plain }}">
 <table class="{{ table | numbers }}">
 <thead><tr>{% for name in table.columns %}<th>{{ name }}</th>{% endfor %}</tr></thead>
 <tbody>
@@ -149,6 +155,7 @@ svg { display: block; width: 100%; height: auto; }
 </figure>
 {% endfor %}
 {% endfor %}
+</main>
 </body>
 </html>
 """

@@ -28,7 +28,7 @@ CLAIMS = "Claims"
 # A table with the caption that stands before it.
 TABLE = (
     r"<figcaption>([^<]*(?:<(?!/figcaption)[^<]*)*)</figcaption>\s*"
-    r'<div class="wide">\s*<table[^>]*>(.*?)</table>'
+    r'<div class="wide"[^>]*>\s*<table[^>]*>(.*?)</table>'
 )
 INTRODUCTION = (
     "dpglm began with five papers on private estimation. For each paper this page has its claims of privacy "
