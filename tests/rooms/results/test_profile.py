@@ -251,3 +251,13 @@ def test_it_is_saved_and_read_again_and_no_other_file_is(tmp_path: Path) -> None
         path.write_text(json.dumps({**content, key: value}))
         with pytest.raises(StoreError):
             dpglm.Profile.load(path)
+
+
+def test_tidy_has_the_names_of_broom_on_request() -> None:
+    told = profile()
+    renamed = {"std_error": "std.error", "conf_low": "conf.low", "conf_high": "conf.high"}
+    frame = told.tidy(style="broom")
+    pd.testing.assert_frame_equal(frame, told.tidy().rename(columns=renamed))
+    assert frame.attrs == told.tidy().attrs
+    with pytest.raises(MethodError, match="style='broom'"):
+        told.tidy(style="R")  # type: ignore[arg-type]  # as a user might type
