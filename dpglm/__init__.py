@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpglm import errors as errors
     from dpglm import methods as methods
+    from dpglm import sklearn as sklearn
     from dpglm.api import audit as audit
     from dpglm.api import fit as fit
     from dpglm.api import load as load
@@ -96,14 +97,16 @@ _HOMES = {
     "plan": "dpglm.api",
     "pool": "dpglm.spec.pool",
     "rank_features": "dpglm.spec.rank",
+    "sklearn": "dpglm.sklearn",
     "table_fingerprint": "dpglm.data.tables.fingerprint",
     "tune": "dpglm.spec.tune",
     "verify": "dpglm.verification.verify",
 }
 
-_MODULES = {"errors", "exchange", "families", "methods", "penalties"}
+_MODULES = {"errors", "exchange", "families", "methods", "penalties", "sklearn"}
+_OPTIONAL = {"sklearn"}  # imports a package that may be absent
 
-__all__ = ["__version__", *sorted(_HOMES)]  # names of the table above
+__all__ = ["__version__", *sorted(_HOMES.keys() - _OPTIONAL)]  # names of the table above
 
 
 def __getattr__(name: str) -> Any:
