@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpglm import errors as errors
+    from dpglm import maketables as maketables
     from dpglm import methods as methods
     from dpglm import sklearn as sklearn
     from dpglm.api import audit as audit
@@ -91,6 +92,7 @@ _HOMES = {
     "fit": "dpglm.api",
     "load": "dpglm.api",
     "load_data": "dpglm.api",
+    "maketables": "dpglm.maketables",
     "methods": "dpglm.methods",
     "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
@@ -103,8 +105,8 @@ _HOMES = {
     "verify": "dpglm.verification.verify",
 }
 
-_MODULES = {"errors", "exchange", "families", "methods", "penalties", "sklearn"}
-_OPTIONAL = {"sklearn"}  # imports a package that may be absent
+_MODULES = {"errors", "exchange", "families", "maketables", "methods", "penalties", "sklearn"}
+_OPTIONAL = {"maketables", "sklearn"}  # doors to packages that may be absent
 
 __all__ = ["__version__", *sorted(_HOMES.keys() - _OPTIONAL)]  # names of the table above
 

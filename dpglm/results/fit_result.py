@@ -17,6 +17,7 @@ from dpglm.report.plots import Kind, plot
 from dpglm.report.result_sections import fit_subject
 from dpglm.report.section import Subject
 from dpglm.results.effects import Effects
+from dpglm.results.plug_in import PlugIn
 from dpglm.tables.table import Table, budget, one_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FitResult(Effects):
+class FitResult(Effects, PlugIn):
     """A fitted model: coefficients on the original scale of the variables, and what was promised.
 
     It follows from released numbers and public facts, so all use of it is free. It holds no data.
