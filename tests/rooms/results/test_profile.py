@@ -127,7 +127,7 @@ def test_a_table_for_great_tables_has_the_numbers_the_levels_and_the_alarm() -> 
 
 def test_without_great_tables_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "great_tables", None)
-    with pytest.raises(MethodError, match="pip install great-tables"):
+    with pytest.raises(MethodError, match=r"dpglm\[gt\]"):
         profile().to_gt()
 
 
