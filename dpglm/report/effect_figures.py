@@ -92,9 +92,7 @@ def _over_levels(record: FitRecord, column: str, rows: pd.DataFrame | None) -> F
 
 def _over_number(record: FitRecord, column: str, rows: pd.DataFrame | None) -> Figure:
     """A curve with a band: the mean response where the column has each value."""
-    at = {}
-    if rows is None:
-        at = {column: np.linspace(*bounds_of(record, column), STEPS).tolist()}
+    at = {column: np.linspace(*bounds_of(record, column), STEPS).tolist()} if rows is None else {}
     found = _margins(record, by=column, rows=rows, at=at).sort_values(column)
     if len(found) < 2:
         raise MethodError(
