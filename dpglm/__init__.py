@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpglm import errors as errors
+    from dpglm import maketables as maketables
     from dpglm import methods as methods
+    from dpglm import sklearn as sklearn
     from dpglm.api import audit as audit
     from dpglm.api import fit as fit
     from dpglm.api import load as load
@@ -90,20 +92,23 @@ _HOMES = {
     "fit": "dpglm.api",
     "load": "dpglm.api",
     "load_data": "dpglm.api",
+    "maketables": "dpglm.maketables",
     "methods": "dpglm.methods",
     "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
     "pool": "dpglm.spec.pool",
     "rank_features": "dpglm.spec.rank",
+    "sklearn": "dpglm.sklearn",
     "table_fingerprint": "dpglm.data.tables.fingerprint",
     "tune": "dpglm.spec.tune",
     "verify": "dpglm.verification.verify",
 }
 
-_MODULES = {"errors", "exchange", "families", "methods", "penalties"}
+_MODULES = {"errors", "exchange", "families", "maketables", "methods", "penalties", "sklearn"}
+_OPTIONAL = {"maketables", "sklearn"}  # doors to packages that may be absent
 
-__all__ = ["__version__", *sorted(_HOMES)]  # names of the table above
+__all__ = ["__version__", *sorted(_HOMES.keys() - _OPTIONAL)]  # names of the table above
 
 
 def __getattr__(name: str) -> Any:

@@ -42,6 +42,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exchange": {"*"},
     "verification": {"*"},
     "api": {"*"},
+    "sklearn": {"*"},
+    "maketables": {"results"},
     "cli": {"*"},
     "__init__": {"*"},
 }
@@ -79,6 +81,8 @@ DOORS: dict[str, set[str]] = {
         )
     },
     "pyreadstat": {"data/codebooks/stat_files.py"},
+    "sklearn": {"sklearn.py"},
+    "maketables": {"maketables.py"},
     "distributed": {"exchange/dask_queues.py", "data/tables/dask_frame.py"},
     "pyspark": {"data/tables/spark_frame.py"},
     "cloudpickle": {"data/tables/cluster.py"},
@@ -170,7 +174,8 @@ def opens_a_second_door(one: Import) -> bool:
         return False
     if package in DOORS and one.module not in DOORS[package]:
         return True
-    if one.where != "top" or room(one.module) == "cli":
+    # Rooms that a user of these packages alone imports.
+    if one.where != "top" or room(one.module) in ("cli", "sklearn"):
         return False
     return package not in TOP_LEVEL or (package == "scipy" and not one.name.startswith(LIGHT_SCIPY))
 

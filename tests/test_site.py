@@ -38,6 +38,10 @@ def public() -> dict[str, Any]:
                 home = str(getattr(value, "__module__", ""))
                 if home.startswith("dpglm") and not (module == "errors" and home != "dpglm.errors"):
                     found[f"{module}.{name}"] = value
+    # Doors to other packages, which `from dpglm import *` leaves closed.
+    for module in ("maketables", "sklearn"):
+        thing = getattr(dpglm, module)
+        found |= {f"{module}.{name}": getattr(thing, name) for name in thing.__all__}
     kinds = (inspect.isclass, inspect.isfunction)
     return {name: thing for name, thing in found.items() if any(kind(thing) for kind in kinds)}
 

@@ -1,13 +1,14 @@
-"""Data frames of a result, with the column names of R's broom."""
+"""Data frames of a result, with names after R's broom: as Python spells them, or as R does."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.families.binomial import SHIFTED
+from dpglm.postprocessing.exact_fit import criterion
 from dpglm.postprocessing.functions import why
 from dpglm.postprocessing.intervals import intervals, p_values, reliable, selected
 from dpglm.postprocessing.labels import shown_names
@@ -20,12 +21,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Marked = TypeVar("Marked", "pd.DataFrame", "pd.Series[float]")
+Style: TypeAlias = Literal["dpglm", "broom"]
 
+# What R's broom calls our columns, and the criteria of its glance.
+BROOM: Final = {
+    "std_error": "std.error",
+    "p_value": "p.value",
+    "conf_low": "conf.low",
+    "conf_high": "conf.high",
+}
+CRITERIA: Final = {"logLik": "llf", "AIC": "aic", "BIC": "bic"}
 UNTESTED = "tests are about the debiased estimates: debiased=True"
 PRICES = ("epsilon", "delta", "mu", "share")
 
 
-def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd.DataFrame:
+def tidy(
+    record: FitRecord, *, exponentiate: bool, debiased: bool = False, style: Style = "dpglm"
+) -> pd.DataFrame:
     """One row per coefficient; see :meth:`FitResult.tidy`."""
     import pandas as pd
 
@@ -33,6 +45,8 @@ def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd
     untested = separated(record) and not debiased
     absent = np.nan if untested else 1.0
     labels = shown_names(record)
+    shown_labels = {"label": list(labels)} if labels != record.names else {}
+    broom = is_broom(style)
     errors, ends, parts = record.standard_errors, intervals(record, 0.95), shares(record)
     shown = np.exp if exponentiate else np.array
     with np.errstate(over="ignore"):
@@ -40,13 +54,14 @@ def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd
     frame = pd.DataFrame(
         {
             "term": list(record.names),
-            **({"label": list(labels)} if labels != record.names else {}),
+            **({} if broom else shown_labels),
             "estimate": estimates,
             "std_error": absent * errors,
             "statistic": absent * record.debiased / errors,
             "p_value": absent * p_values(record),
             "conf_low": absent * shown_ends[:, 0],
             "conf_high": absent * shown_ends[:, 1],
+            **(shown_labels if broom else {}),
             "reliable": np.zeros(len(errors), dtype=np.bool_) if untested else reliable(record),
             **({} if debiased else {"selected": selected(record)}),
             "sampling_se": absent * parts[:, 0],
@@ -58,10 +73,21 @@ def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd
             ],
         }
     )
-    return marked(frame, record)
+    return marked(frame.rename(columns=BROOM if broom else {}), record)
 
 
-def glance(record: FitRecord) -> pd.DataFrame:
+def is_broom(style: object) -> bool:
+    """Whether columns are named as in R."""
+    if not isinstance(style, str) or style not in get_args(Style):
+        raise MethodError(
+            f"style={style!r}" if isinstance(style, str) else f"style of type {type(style).__name__}",
+            expected="'dpglm' (std_error) or 'broom' (std.error)",
+            remedy="Use style='broom' for the column names of R's broom.",
+        )
+    return style == "broom"
+
+
+def glance(record: FitRecord, style: Style = "dpglm") -> pd.DataFrame:
     """One row per fit; see :meth:`FitResult.glance`."""
     guarantee = record.guarantee
     row: dict[str, Any] = {
@@ -84,8 +110,13 @@ def glance(record: FitRecord) -> pd.DataFrame:
     # A frame may lose its other columns: an epsilon that was not kept must not be in it.
     if not guarantee.private:
         row |= dict.fromkeys(("epsilon", "delta", "mu", "relation", "unit"))
-    columns = {name: [value] for name, value in row.items()}
-    return _framed(columns, record, ("strength", "epsilon", "delta", "mu", "nobs"))
+    criteria: dict[str, Any] = {}
+    if is_broom(style):
+        criteria = {name: criterion(record, ours) for name, ours in CRITERIA.items()}
+        criteria["nobs"] = record.n_rows
+    columns = {name: [value] for name, value in (criteria | row).items()}
+    numbers = ("strength", "epsilon", "delta", "mu", "nobs", *(CRITERIA if criteria else ()))
+    return _framed(columns, record, numbers)
 
 
 # How to have odds ratios instead of a fit with this link.

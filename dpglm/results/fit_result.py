@@ -17,6 +17,7 @@ from dpglm.report.plots import Kind, plot
 from dpglm.report.result_sections import fit_subject
 from dpglm.report.section import Subject
 from dpglm.results.effects import Effects
+from dpglm.results.plug_in import PlugIn
 from dpglm.tables.table import Table, budget, one_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FitResult(Effects):
+class FitResult(Effects, PlugIn):
     """A fitted model: coefficients on the original scale of the variables, and what was promised.
 
     It follows from released numbers and public facts, so all use of it is free. It holds no data.
@@ -56,6 +57,8 @@ class FitResult(Effects):
     True
     >>> 0.5 < fit.auc(women) < 0.8
     True
+    >>> fit.tidy(style="broom").columns[:5].tolist()
+    ['term', 'estimate', 'std.error', 'statistic', 'p.value']
     """
 
     @property
@@ -132,7 +135,9 @@ class FitResult(Effects):
         """
         return summary.summary(self._record)
 
-    def tidy(self, *, exponentiate: bool = False, debiased: bool = False) -> pd.DataFrame:
+    def tidy(
+        self, *, exponentiate: bool = False, debiased: bool = False, style: frames.Style = "dpglm"
+    ) -> pd.DataFrame:
         """One row per coefficient, columns named as in R's broom; all of a row is about one estimate.
 
         Parameters
@@ -142,6 +147,9 @@ class FitResult(Effects):
         debiased : bool
             The debiased estimates, which no penalty shrinks, with their tests and intervals. A penalised fit
             has none beside its own coefficients; without a penalty they are the same.
+        style : {"dpglm", "broom"}
+            ``"broom"``: the column names of R's broom, std.error, p.value, conf.low and conf.high, for what
+            reads these; our other columns follow.
 
         Returns
         -------
@@ -151,15 +159,16 @@ class FitResult(Effects):
             selected (of the fit's own coefficients); sampling_se, privacy_se and adjustment_se, whose squares
             add up to that of std_error; and reason, why there is no standard error. NaN where absent.
         """
-        return frames.tidy(self._record, exponentiate=exponentiate, debiased=debiased)
+        return frames.tidy(self._record, exponentiate=exponentiate, debiased=debiased, style=style)
 
-    def glance(self) -> pd.DataFrame:
+    def glance(self, *, style: frames.Style = "dpglm") -> pd.DataFrame:
         """One row for the fit: model, size, price; epsilon, delta and mu are NaN without a guarantee.
 
         family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
-        unit, nobs (NaN where the number of rows is private) and private.
+        unit, nobs (NaN where the number of rows is private) and private. ``style="broom"``: logLik, AIC, BIC
+        and nobs first, as in R; criteria are NaN unless ``privacy=None`` and there is no penalty.
         """
-        return frames.glance(self._record)
+        return frames.glance(self._record, style)
 
     def odds_ratios(self, *, debiased: bool = False) -> pd.DataFrame:
         """Odds ratios, columns term, odds_ratio, conf_low, conf_high, selected; ``debiased`` as in `tidy`."""

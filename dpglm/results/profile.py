@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing import profile_tables, store
+from dpglm.postprocessing.frames import BROOM, Style, is_broom
 from dpglm.postprocessing.profile import OVERALL, ProfileRecord
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.plots import SampleKind, plot_sample
@@ -120,9 +121,13 @@ class Profile(Result[ProfileRecord]):
         alarm = f" {self._record.alarm}" if self._record.alarm else ""
         return f"<Profile of {len(self.names)} columns>{alarm}"
 
-    def tidy(self) -> pd.DataFrame:
-        """A row for each statistic: estimate, standard errors by source, and ends of a 95 % interval."""
-        return profile_tables.tidy(self._record)
+    def tidy(self, *, style: Style = "dpglm") -> pd.DataFrame:
+        """A row for each statistic: estimate, standard errors by source, and ends of a 95 % interval.
+
+        ``style="broom"``: std.error, conf.low and conf.high, as R's broom has them.
+        """
+        frame = profile_tables.tidy(self._record)
+        return frame.rename(columns=BROOM) if is_broom(style) else frame
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

@@ -82,7 +82,7 @@ def render_gt(table: Table) -> GT:
         raise MethodError(
             "to_gt() without the package great_tables",
             expected="great_tables, which is optional",
-            remedy="Run pip install great-tables, or use to_html(), to_latex() or to_markdown().",
+            remedy="Run pip install 'dpglm[gt]', or use to_html(), to_latex() or to_markdown().",
         ) from None
     names = [f"column {k}" for k in range(len(table.columns))]
     made = great_tables.GT(pd.DataFrame(table.rows, columns=names), rowname_col=names[0])

@@ -90,6 +90,7 @@ def test_summary_figures_and_report_show_labels_and_names_stay(fit: dpglm.FitRes
     assert "formulas and tests take the names that fit.names lists" in text
     assert list(fit.tidy()["term"]) == list(fit.names)
     assert label in list(fit.tidy()["label"])
+    assert fit.tidy(style="broom").columns[6:8].tolist() == ["conf.high", "label"]
     assert label in [row[0] for row in dpglm.compare([fit, fit]).rows]
     fit.wald_test("age = 0")
     page = Path(fit.report(tmp_path / "r.html")).read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpglm
 from dpglm.errors import MethodError, StoreError
 from dpglm.postprocessing import store
 from dpglm.postprocessing.record import Choice, SpendLine
@@ -238,6 +239,37 @@ def test_tidy_has_the_columns_of_broom():
     ]
     ratios = private_fit().tidy(exponentiate=True)["estimate"]
     np.testing.assert_array_equal(ratios, np.exp(private_fit()._record.estimates))
+
+
+BROOM = ["term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high"]
+
+
+@pytest.mark.parametrize("make", RESULTS.values())
+def test_tidy_has_the_names_of_broom_on_request(make):
+    result = make()
+    ours, frame = result.tidy(), result.tidy(style="broom")
+    assert frame.columns.tolist()[: len(BROOM)] == BROOM
+    back = frame.rename(columns=lambda name: name.replace(".", "_"))[ours.columns]
+    pd.testing.assert_frame_equal(back, ours)
+    assert frame.attrs == ours.attrs
+
+
+def test_glance_has_the_names_of_broom_on_request():
+    private, open_one = private_fit().glance(style="broom"), open_fit().glance(style="broom")
+    assert private.columns.tolist()[:4] == ["logLik", "AIC", "BIC", "nobs"]
+    assert private[["logLik", "AIC", "BIC"]].isna().all(axis=None)
+    assert not open_one["private"].item()
+    women = dpglm.load_data("fair")[:500]
+    exact = dpglm.fit("affair ~ age", women, penalty="none", privacy=None)
+    row = exact.glance(style="broom").iloc[0]
+    assert row[["logLik", "AIC", "BIC", "nobs"]].tolist() == [exact.llf, exact.aic, exact.bic, 500]
+
+
+@pytest.mark.parametrize("style", ["R", None, np.array(["broom", "dpglm"])])
+def test_another_style_is_refused(style):
+    for call in (private_fit().tidy, private_fit().glance):
+        with pytest.raises(MethodError, match="style='broom'"):
+            call(style=style)
 
 
 def test_glance_is_one_row():

@@ -127,7 +127,7 @@ def test_a_table_for_great_tables_has_the_numbers_the_levels_and_the_alarm() -> 
 
 def test_without_great_tables_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "great_tables", None)
-    with pytest.raises(MethodError, match="pip install great-tables"):
+    with pytest.raises(MethodError, match=r"dpglm\[gt\]"):
         profile().to_gt()
 
 
@@ -251,3 +251,13 @@ def test_it_is_saved_and_read_again_and_no_other_file_is(tmp_path: Path) -> None
         path.write_text(json.dumps({**content, key: value}))
         with pytest.raises(StoreError):
             dpglm.Profile.load(path)
+
+
+def test_tidy_has_the_names_of_broom_on_request() -> None:
+    told = profile()
+    renamed = {"std_error": "std.error", "conf_low": "conf.low", "conf_high": "conf.high"}
+    frame = told.tidy(style="broom")
+    pd.testing.assert_frame_equal(frame, told.tidy().rename(columns=renamed))
+    assert frame.attrs == told.tidy().attrs
+    with pytest.raises(MethodError, match="style='broom'"):
+        told.tidy(style="R")  # type: ignore[arg-type]  # as a user might type
