@@ -34,6 +34,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("source-read", _source)
     app.connect("doctree-read", _pages, priority=400)  # before files to download are collected
+    app.connect("html-page-context", _roles)
     app.connect("build-finished", _beside)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -44,8 +45,19 @@ def _inline(writer: Any, node: nodes.math) -> None:
 
 
 def _block(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f"<div>{convert(node.astext(), display='block')}</div>")
+    text = node.astext().replace(r"\arg\min", r"\operatorname{argmin}")
+    if "&" in text and r"\begin" not in text:
+        text = rf"\begin{{split}}{text}\end{{split}}"
+    # The theme's class for what may be wider than the page: it scrolls, by keyboard too.
+    formula = convert(text, display="block")
+    writer.body.append(f'<div class="pst-scrollable-table-container">{formula}</div>')
     raise nodes.SkipNode
+
+
+def _roles(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """References are items of a list; the role that docutils writes is deprecated, and no item."""
+    if "body" in context:
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
 
 
 def _source(app: Sphinx, page: str, source: list[str]) -> None:

@@ -92,10 +92,14 @@ def _over_levels(record: FitRecord, column: str, rows: pd.DataFrame | None) -> F
 
 def _over_number(record: FitRecord, column: str, rows: pd.DataFrame | None) -> Figure:
     """A curve with a band: the mean response where the column has each value."""
-    at = {}
-    if rows is None:
-        at = {column: np.linspace(*bounds_of(record, column), STEPS).tolist()}
+    at = {column: np.linspace(*bounds_of(record, column), STEPS).tolist()} if rows is None else {}
     found = _margins(record, by=column, rows=rows, at=at).sort_values(column)
+    if len(found) < 2:
+        raise MethodError(
+            f"a grid with one value of {column!r}, over which a curve would be drawn",
+            expected="two values or more",
+            remedy=f"Name its values in the grid, as in fit.grid({column}=[...]), or leave grid= out.",
+        )
     x = found[column].to_numpy(float)
     dots, low, high = (found[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))
     drawn = np.isfinite(dots) & np.isfinite(low) & np.isfinite(high)

@@ -156,6 +156,11 @@ def test_means_over_a_number_are_those_of_margins(women: FitResult) -> None:
     assert np.isclose(line.get_ydata()[len(line.get_xdata()) // 2], told, rtol=1e-12)  # the same sums
 
 
+def test_a_curve_over_one_value_is_refused(women: FitResult) -> None:
+    with pytest.raises(MethodError, match="a grid with one value of 'age'"):
+        women.plot("effects", "age", grid=women.grid(religious=2))
+
+
 def test_effects_average_over_a_public_grid_that_is_given(women: FitResult) -> None:
     rows = women.grid(age=[20, 40], religious=4)
     axes = women.plot("effects", "age", grid=rows)
