@@ -131,6 +131,7 @@ def rows(release: Any, table: Table, at: Any) -> Any:
 class _Watched:
     read: list[Any]
     name = "watched"
+    summed = None
 
     def run(self, rows: Any, at: Any, noise: Any) -> Any:
         self.read.append(np.concatenate([chunk.X for chunk in rows.chunks()], axis=1))
