@@ -213,7 +213,7 @@ def secant_design(model: LinearModel, step: FloatVector, *, at_end: bool = False
     if intercept is None or not step.any():
         return at_centre
     at, constant = intercept.start, float(intercept.table[0, 0])
-    total = max(float(at_centre[at, at]), released.information_scale) / constant**2
+    total = model.total_weight
     mean = at_centre[at] / (constant * total)
     mean[at] = constant
     spread = at_centre / total - np.outer(mean, mean)

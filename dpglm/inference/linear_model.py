@@ -116,29 +116,35 @@ class LinearModel:
         """H with eigenvalues floored at 0, shape (p, p)."""
         return positive_part(self.design)
 
+    @property
+    def total_weight(self) -> float:
+        """Of all rows, as the constant's information shows it, and noise alone at the least."""
+        assert self.cells.intercept is not None, "a constant"
+        at, constant = self.cells.intercept.start, float(self.cells.intercept.table[0, 0])
+        return max(float(self.design[at, at]), self.released.information_scale) / constant**2
+
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
         """Of each number, weighted like the information; none without an intercept or without noise."""
         intercept, scale = self.cells.intercept, self.released.information_scale
         if intercept is None or self.released.exact:
             return ()
-        at, design = intercept.start, self.design
-        total = max(float(design[at, at]), scale)
-        score = self.response - design @ self.released.centre
+        at, constant, design = intercept.start, float(intercept.table[0, 0]), self.design
+        weight, score = self.total_weight, self.response - design @ self.released.centre
         # Predictors of a linear model are measured in residual standard deviations.
         unit = 1.0 if self.released.third_derivative_bound else self.released.dispersion
+        found = []
         with np.errstate(all="ignore"):
             inverse = positive_inverse(self.positive_design + scale * np.eye(len(design)))
-            found = []
             for term in self.released.term_columns:
-                if term.kind == "slope":
-                    k, weight = term.start, total / float(intercept.table[0, 0]) ** 2
-                    coded = weight * term.bound / 4.0
-                    variance = float(design[k, k] - design[at, k] ** 2 / total)
-                    alone = 1.0 / (scale * float(inverse[k, k])) - 1.0
-                    left = abs(float(score[k])) + POSSIBLE * self.released.score_scale
-                    moves = left / np.sqrt(unit * weight * (max(variance, 0.0) + scale))
-                    found.append(Spread(k, term.label, variance / coded, scale / coded, alone, moves))
+                if term.kind != "slope":
+                    continue
+                k, coded = term.start, weight * term.bound / 4.0
+                variance = float(design[k, k] - (design[at, k] / constant) ** 2 / weight)
+                alone = 1.0 / (scale * float(inverse[k, k])) - 1.0
+                left = abs(float(score[k])) + POSSIBLE * self.released.score_scale
+                moves = left / np.sqrt(unit * weight * (max(variance, 0.0) + scale))
+                found.append(Spread(k, term.label, variance / coded, scale / coded, alone, moves))
         return tuple(found)
 
     @property

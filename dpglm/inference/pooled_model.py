@@ -95,7 +95,7 @@ class PooledModel(LinearModel):
 
     @property
     def masking(self) -> tuple[Spread, ...]:
-        """Numbers that are hidden at every site."""
+        """Numbers that mask others at every site."""
         first, *others = (site.model.masking for site in self.sites)
         return tuple(one for one in first if all(one.label in {s.label for s in o} for o in others))
 

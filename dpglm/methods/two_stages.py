@@ -287,12 +287,12 @@ class Cut:
         further = np.append(np.diff(cuts), 0.2 * cuts[-1])
         allowed = SURE * noise * np.sqrt(np.arange(len(cuts), 0, -1))
 
-        def off(beyond: FloatVector, usual: FloatVector) -> FloatVector:
+        def off(beyond: FloatVector, expected: FloatVector) -> FloatVector:
             """Sum of what each cut takes off on one side, from the rows in each class beyond the first."""
             tail = np.cumsum(beyond[::-1])[::-1]
             unsure = np.flatnonzero(tail <= allowed)
             hidden = slice(unsure[0] if unsure.size else len(cuts), None)
-            tail[hidden] = usual[hidden]
+            tail[hidden] = expected[hidden]
             return np.cumsum((0.5 * (tail + np.append(tail[1:], 0.0)) * further)[::-1])[::-1]
 
         none = np.zeros(len(cuts))

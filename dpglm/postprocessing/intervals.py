@@ -301,8 +301,7 @@ def _mean_predictor(model: LinearModel, intercept: TermColumns, term: TermColumn
     inside = model.released.centre[term.columns]
     at = intercept.start
     constant = float(intercept.table[0, 0])
-    weight = max(float(model.design[at, at]), model.released.information_scale)
-    mean = constant * float(model.design[at, term.columns] @ inside) / weight
+    mean = float(model.design[at, term.columns] @ inside) / (constant * model.total_weight)
     if term.kind == "levels":
         among = term.table @ inside
         return float(np.clip(mean, among.min(), among.max()))

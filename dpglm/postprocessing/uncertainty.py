@@ -14,6 +14,7 @@ import numpy as np
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import LEAST_SIGNAL, MOST_ADJUSTMENT, MOST_SHARE_OF_SCALE, Contrasts
 from dpglm.inference.interval_model import OWN_SCALE
+from dpglm.inference.linear_model import MOST_MOVED
 from dpglm.postprocessing.intervals import listed
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import plain_number
@@ -22,9 +23,12 @@ from dpglm.typing import FloatMatrix, FloatVector
 RULE = (
     f"the released numbers say {LEAST_SIGNAL:g} times as much about the coefficient as noise alone, or more",
     f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its prior scale: the declared or default "
-    f"one, or {OWN_SCALE:g} times its estimate where that is more, per standard deviation that is seen",
+    f"one, or {OWN_SCALE:g} times its estimate where that is more; of a number that varies less than it is "
+    "coded for, a larger one",
     "the other coefficients, of which only the prior is known, make no more than "
     f"{100 * MOST_ADJUSTMENT:.0f} % of its variance",
+    "no number that noise hides within its declared range may move predictors by a standard deviation of "
+    f"more than {MOST_MOVED:g}",
 )
 # Standard errors that an effect must measure to be found by a two-sided test at 5 % with power 80 %:
 # 1.960 + 0.842.
