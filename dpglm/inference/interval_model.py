@@ -49,8 +49,9 @@ _SPREAD_JITTER: Final = 1e-9
 # No row's predictor is taken to move further than this, on a log scale.
 _LARGEST_CHANGE: Final = 10.0
 # The step from t to the posterior mean is found so many times at most, until it changes by no more than this
-# share of itself.
-_STEPS: Final = 4
+# share of itself. Weights of counts grow with the step, and it would jump to and fro: each time it turns, it
+# goes half as far.
+_STEPS, _STEPS_OF_COUNTS = 4, 20
 _STAYS: Final = 0.01
 
 
@@ -132,10 +133,13 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     at_centre = LinearModel(released)
     own = with_own_scales(at_centre.like(with_seen_spreads(at_centre)))
     at_centre = declared = LinearModel(own)
-    step = np.zeros(released.size)
-    for _ in range(_STEPS if released.logistic or released.exponential else 0):
-        before, step = step, declared.mean - released.centre
-        if not np.abs(step - before).max() > _STAYS * np.abs(step).max():
+    step, change, reach = np.zeros(released.size), np.zeros(released.size), 1.0
+    for _ in range(_STEPS_OF_COUNTS if released.exponential else _STEPS if released.logistic else 0):
+        before, change = change, declared.mean - released.centre - step
+        if released.exponential and before @ change < 0.0:
+            reach *= 0.5
+        step = step + reach * change
+        if not np.abs(change).max() > _STAYS * np.abs(step).max():
             break
         declared = at_centre.with_design(secant_design(at_centre, step))
         own = grown(own, declared.mean**2)

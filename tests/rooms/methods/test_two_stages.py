@@ -17,7 +17,7 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.methods.moments import Moments
-from dpglm.methods.two_stages import CUTS, Cut, solve_in_two_stages
+from dpglm.methods.two_stages import COUNT_CUTS, CUTS, Cut, solve_in_two_stages
 from dpglm.privacy.gdp import gdp_mu
 
 SCHEMA = dpglm.Schema.of({"y": (-50, 50), "x": (-10, 10), "z": (0, 200), "g": ["a", "b", "c"]})
@@ -113,6 +113,19 @@ def test_residuals_are_cut_early_where_noise_is_large_or_hardly_any_are_beyond()
     far = [9000.0, *[100.0] * len(CUTS)]
     assert cut(*far).place > CUTS[2]
     assert cut(*far, scale=1e4) == Cut(CUTS[0], 0.0, 0.0)
+
+
+def test_noise_in_the_last_class_of_counts_moves_no_cut_to_the_end() -> None:
+    """Noise there is as many rows beyond every cut; 240 of them are believed in, 120 only up to 14."""
+    classes = ColumnSums((), (2 * len(COUNT_CUTS) + 1,), 1, False, "gaussian", 15.0)
+    second = planned().releases.of_kind(SecondMoments)[1]
+
+    def place(far: float) -> float:
+        rows = [*normal(100_000), 0.0, 0.0, 0.0, far]
+        return Cut.of(classes, np.array([*rows[:0:-1], *rows]), second, 5, COUNT_CUTS).place
+
+    assert place(0.0) < place(120.0) < 20.0
+    assert place(240.0) == COUNT_CUTS[-1]
 
 
 def test_the_mean_of_what_is_cut_off_is_known_with_its_sign() -> None:
