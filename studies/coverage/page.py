@@ -22,8 +22,9 @@ from studies.study import Findings
 SHORT = {"add-remove": "ar", "replace-one": "rep"}
 BARS = (
     f"There are three bars: a pooled coverage of {POOLED_BAR:g} or more of the intervals without a mark, "
-    f"{SINGLE_BAR:g} or more for every coefficient that has one in at least 30 % of the replications, and a "
-    f"pooled coverage of {MARKED_BAR:g} of the marked ones, which rest mostly on declared scales."
+    f"{SINGLE_BAR:g} or more for every coefficient, the intercept among them, that has one in at least 30 % "
+    f"of the replications, and a pooled coverage of {MARKED_BAR:g} of the marked ones, which rest mostly on "
+    "declared scales."
 )
 READING = (
     "ml: maximum likelihood without privacy, on the same responses. It covers less than .95 where rows are "
@@ -37,13 +38,14 @@ READING = (
     "width of the non-private interval; a coefficient without an interval is infinitely wide. error: the "
     "root mean square distance of private from non-private estimates of the same response, in non-private "
     "standard errors. ar: add-remove. rep: replace-one.",
+    "intercept: share and coverage of its intervals without a mark; it is in no other column. "
     "marked: intervals that rest mostly on declared scales, share and coverage. naive: the private estimate "
     "with the standard error of maximum likelihood at it, pooled / least / width. It is here to be compared "
     "with, not to be used.",
 )
 COLUMNS = (
     *("data", "epsilon, relation", "ml", "printed", "pooled", "least", "width, printed", "width, all"),
-    *("error", "marked", "naive", "bars"),
+    *("error", "intercept", "marked", "naive", "bars"),
 )
 BELOW = ("data", "epsilon, relation", "coefficient", "coverage", "printed")
 
@@ -71,7 +73,7 @@ def below(found: Mapping[Cell, Summary]) -> Section:
     rows = [
         (cell.table, budget(cell), f"`{low.name}`", coverage(low.coverage), f"{low.share:.2f}")
         for cell, one in found.items()
-        for low in one.own.low
+        for low in (*one.own.low, *one.intercept.low)
     ]
     table = Table("Printed often, and below the bar.", BELOW, rows)
     return Section("Coefficients below the bar", () if rows else ("None.",), tables=[table] if rows else ())
@@ -127,10 +129,15 @@ def _line(cell: Cell, one: Summary, first: bool) -> Sequence[str]:
         number(own.width),
         number(own.width_all),
         number(one.error),
-        f"{one.marked.share:.2f}: {coverage(one.marked.pooled)}" if one.marked.share else "--",
+        _shared(one.intercept),
+        _shared(one.marked),
         f"{coverage(one.naive.pooled)} / {coverage(one.naive.least)} / {number(one.naive.width)}",
         "missed" if not one.met else "met" if own.share else "nothing printed",
     )
+
+
+def _shared(one: Intervals) -> str:
+    return f"{one.share:.2f}: {coverage(one.pooled)}" if one.share else "--"
 
 
 def _least(one: Intervals) -> str:
@@ -140,6 +147,7 @@ def _least(one: Intervals) -> str:
 def _text(cell: Cell, one: Summary) -> str:
     head = f"{cell.table:18} {cell.key:32} reps {one.replications:3}  ml {one.nonprivate:.3f}"
     parts = [head, _words(f"share {one.own.share:.2f}", one.own)]
+    parts.append(f"intercept {_shared(one.intercept)}")
     if one.marked.share:
         parts.append(_words(f"marked {one.marked.share:.2f}", one.marked))
     if one.one_sided > 0.0:

@@ -33,7 +33,7 @@ class Low:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of one kind in one cell; shares of nothing are NaN, and no intercept is in any of it.
+    """Intervals of one kind in one cell; shares of nothing are NaN.
 
     Attributes
     ----------
@@ -111,6 +111,8 @@ class Summary:
         Those marked as resting mostly on declared scales.
     naive : Intervals
         The private estimate with the non-private formula.
+    intercept : Intervals
+        Reliable intervals of the intercept, which is in none of the others.
     one_sided : float
         Share of reliable intervals that have one end.
     error : float
@@ -126,14 +128,15 @@ class Summary:
     own: Intervals
     marked: Intervals
     naive: Intervals
+    intercept: Intervals
     one_sided: float
     error: float
     seconds: float
 
     @property
     def met(self) -> bool:
-        """Whether reliable intervals keep both bars, and marked ones theirs."""
-        return self.own.met and not self.marked.pooled < MARKED_BAR
+        """Whether reliable intervals keep both bars, the intercept its own, and marked ones theirs."""
+        return self.own.met and not self.intercept.low and not self.marked.pooled < MARKED_BAR
 
     @classmethod
     def of(cls, names: Array, truth: FloatVector, fits: Arrays, seconds: float) -> Self:
@@ -156,6 +159,12 @@ class Summary:
             own=Intervals.of(reliable, low, high, *public),
             marked=Intervals.of(given & ~reliable, low, high, *public),
             naive=Intervals.of(np.ones_like(given), estimate - margin, estimate + margin, *public),
+            intercept=Intervals.of(
+                *(fits[name][:, ~studied] for name in ("reliable", "low", "high")),
+                truth[~studied],
+                2.0 * Z * np.median(fits["sd"][:, ~studied], axis=0),
+                names[~studied],
+            ),
             one_sided=mean(np.isinf(high - low)[reliable]),
             error=float(np.sqrt(np.mean(((estimate - one["nonprivate"]) / sd) ** 2))),
             seconds=seconds,
@@ -169,7 +178,7 @@ class Summary:
     def of_json(cls, entry: Mapping[str, Any]) -> Self:
         """What `to_json` gave; other entries of a job are passed over."""
         values = {name: entry[name] for name in cls.__dataclass_fields__}
-        for name in ("own", "marked", "naive"):
+        for name in ("own", "marked", "naive", "intercept"):
             one = values[name]
             values[name] = Intervals(**{**one, "low": tuple(Low(**low) for low in one["low"])})
         return cls(**values)

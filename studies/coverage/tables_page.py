@@ -30,9 +30,9 @@ INTRODUCTION = (
     "coefficients: those of a non-private fit, with |z| < 2 set to exactly zero (the simulated tables bring "
     "their own). Zeros change the rate of successes, since the intercept stays. The fit is "
     '`dpglm.fit(..., penalty="none", goal="explain")`, the nominal level is 95 %, and delta is 1e-6 where '
-    "it is not 0. The intercept is in the model and in none of the figures. `python -m studies run coverage` "
-    "runs the study. The seed of every response and of every draw of noise belongs to its table, "
-    "replication and cell.",
+    "it is not 0. The intercept is in the model and has a column of its own. "
+    "`python -m studies run coverage` runs the study. The seed of every response and of every draw of noise "
+    "belongs to its table, replication and cell.",
     BARS,
     "Constants of the procedure were chosen on the tables marked as seen. `adult_hours` has the rows of "
     "`adult` and most of its columns: a new response, not a new population. On `diabetes130` the unit is the "

@@ -216,6 +216,19 @@ def test_a_summary_counts_reliable_marked_and_one_sided_intervals() -> None:
     assert Summary.of_json(found.to_json()) == found
 
 
+def test_the_intercept_is_judged_by_itself() -> None:
+    low, high = np.full((10, 3), -2.0), np.full((10, 3), 2.0)
+    reliable = np.ones((10, 3), dtype=bool)
+    high[1:, 0] = 10.0  # the first misses 9
+    found = summary(low, high, reliable)
+    assert (found.own.pooled, found.intercept.pooled, found.met) == (1.0, 0.9, True)
+    high[:2, 0] = 2.0
+    found = summary(low, high, reliable)
+    assert (found.own.met, found.intercept.low[0].coverage, found.met) == (True, 0.8, False)
+    reliable[:8, 0] = False  # seldom has an interval
+    assert summary(low, high, reliable).met
+
+
 def test_a_cell_without_intervals_is_infinitely_wide() -> None:
     nothing = np.full((10, 3), np.nan)
     found = summary(nothing, nothing, np.zeros((10, 3), dtype=bool))

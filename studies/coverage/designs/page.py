@@ -14,7 +14,7 @@ from studies.study import Findings
 INTRODUCTION = (
     "Rows are simulated once for each design. In every replication the responses are drawn again, and so is "
     'the noise. The fit is `dpglm.fit(..., penalty="none", goal="explain")`, the nominal level is 95 %, and '
-    "delta is 1e-6 where it is not 0. The intercept is in the model and in none of the figures. "
+    "delta is 1e-6 where it is not 0. The intercept is in the model and has a column of its own. "
     "`python -m studies run coverage_designs` runs the study, and with `--only slopes_strong,level_99 "
     "--epsilon 1 --reps 40` a part of it, which is printed.",
     "What is to be covered are the coefficients that maximise the expected likelihood of these rows. Where "
