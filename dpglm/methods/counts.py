@@ -83,7 +83,7 @@ def solve_counts(
     sizes = [start.unsure, UNSHORTENED, COUNT_CUTS[-1]]
     counts = ask(plan.releases[-3], np.concatenate([stage.matrix, point, sizes]))
     rows = rows_of(stage.sums, first)
-    usual = usual_tails(start.means, start.unsure, rows)
+    usual = usual_tails(start.means, start.unsure, rows, cast(Poisson, problem.family).bound)
     cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1], size, COUNT_CUTS, usual)
     square = min(max(float(np.trace(stage.sums.gram)) / rows, LEAST_SQUARE), 1.0)
     squares = square * start.means / (1.0 + start.unsure * start.means)
@@ -103,20 +103,22 @@ def solve_counts(
     return released, stage.geometry, replace(stage.scales, residual_cut=cut.place)
 
 
-def usual_tails(means: FloatVector, unsure: float, rows: float) -> tuple[FloatVector, FloatVector]:
+def usual_tails(
+    means: FloatVector, unsure: float, rows: float, bound: float
+) -> tuple[FloatVector, FloatVector]:
     """How many of so many Poisson counts have residuals beyond each of `COUNT_CUTS`, above and below.
 
     ``means`` are at the nodes of normal predictors. Small counts are skewed: what is cut off is above, and
-    without it the intercept would be too low.
+    without it the intercept would be too low. Above the declared bound there is none.
 
     Examples
     --------
-    >>> above, below = usual_tails(np.full(30, 0.5), 0.0, 1000.0)
+    >>> above, below = usual_tails(np.full(30, 0.5), 0.0, 1000.0, 20.0)
     >>> above[:2].round(1), below[:2].round(1)
     (array([14.4,  1.8]), array([0., 0.]))
     """
     away = np.array(COUNT_CUTS)[:, None] * np.sqrt(means * (1.0 + unsure * means))
-    above = pdtrc(np.ceil(means + away) - 1.0, means)
+    above = np.where(means + away < bound, pdtrc(np.ceil(means + away) - 1.0, means), 0.0)
     low = np.floor(means - away)
     below = np.where(low >= 0.0, pdtr(np.maximum(low, 0.0), means), 0.0)
     return rows * (above @ _WEIGHTS), rows * (below @ _WEIGHTS)

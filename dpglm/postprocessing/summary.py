@@ -58,6 +58,8 @@ DRAWN = "Coefficients without a standard error are drawn towards 0 by their prio
 OUTER = (
     "Ends away from zero lie further out than the standard error says, where noise hides how far a step goes."
 )
+# Of their mean: what is cut off of Poisson counts leaves more of their variance.
+LITTLE_DISPERSION = 0.8
 WIDE = "Intervals without a standard error rest mostly on the prior scale, and miss effects far beyond it."
 
 # Rows that lose less weight than this share are not mentioned.
@@ -184,9 +186,17 @@ def count_notes(record: FitRecord) -> tuple[str, ...]:
     clipped = f"Counts above the declared bound of {high} are read as {high}"
     if record.contrasts is None:
         return (f"{clipped}.",)
-    multiple = record.released is not None and record.released.exponential and not record.exact
+    released = record.released
+    multiple = released is not None and released.exponential and not record.exact
     variance = "a released multiple of its mean" if multiple else "its mean"
-    return (f"{clipped}; standard errors take the variance of a count to be {variance}.",)
+    note = f"{clipped}; standard errors take the variance of a count to be {variance}."
+    if released is None or not multiple or released.dispersion >= LITTLE_DISPERSION:
+        return (note,)
+    return (
+        note,
+        f"Counts vary less than Poisson counts do (released: {released.dispersion:.2f} of their mean), as "
+        f"where many reach {high}. Effects are not those with a larger bound, and intervals may miss them.",
+    )
 
 
 def scale_notes(record: FitRecord) -> tuple[str, ...]:

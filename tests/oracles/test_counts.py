@@ -255,6 +255,17 @@ def test_the_level_of_counts_that_are_mostly_none_is_covered() -> None:
     assert covered >= 16
 
 
+@pytest.mark.parametrize(("largest", "told"), [(5, True), (20, False)])
+def test_counts_that_reach_their_bound_are_told_of(largest: int, told: bool) -> None:
+    random = np.random.default_rng(1)
+    x = random.normal(size=10_000)
+    frame = pd.DataFrame({"x": x, "visits": random.poisson(np.exp(1.0 + 0.3 * x))})
+    schema = {"visits": (0, largest), "x": (-4, 4)}
+    for seed in range(5):
+        fit = dpglm.fit("visits ~ x", frame, schema=schema, family="poisson", privacy=(2.0, 1e-6), seed=seed)
+        assert ("where many reach 5." in " ".join(str(fit.summary()).split())) is told
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize(("told", "least", "most"), [(True, 0.87, 1.0), (False, 0.0, 0.87)])
 def test_the_intercept_of_small_counts_is_covered(
