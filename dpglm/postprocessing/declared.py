@@ -13,6 +13,8 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import ROWS_OF
 
 _SURV = re.compile(r"\bSurv\s*\([^~]*~")
+# Of their mean: what is cut off of Poisson counts leaves more of their variance.
+LITTLE_DISPERSION = 0.8
 _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "aliases")
 
 
@@ -34,6 +36,28 @@ def survival_notes(record: FitRecord) -> tuple[str, ...]:
     return (
         "Coefficients are log odds of the hazard: the probability of the event in a period, of those at risk "
         "in it. survival() gives survival curves, predict() hazards.",
+    )
+
+
+def count_notes(record: FitRecord) -> tuple[str, ...]:
+    """What becomes of counts beyond the declared bound, and what their variance is taken to be."""
+    bounds = record.response.bounds
+    if record.link != "log" or bounds is None:
+        return ()
+    high = f"{bounds[1]:,.10g}"
+    clipped = f"Counts above the declared bound of {high} are read as {high}"
+    if record.contrasts is None:
+        return (f"{clipped}.",)
+    released = record.released
+    multiple = released is not None and released.exponential and not record.exact
+    variance = "a released multiple of its mean" if multiple else "its mean"
+    note = f"{clipped}; standard errors take the variance of a count to be {variance}."
+    if released is None or not multiple or released.dispersion >= LITTLE_DISPERSION:
+        return (note,)
+    return (
+        note,
+        f"Counts vary less than Poisson counts do (released: {released.dispersion:.2f} of their mean), as "
+        f"where many reach {high}. Effects are not those with a larger bound, and intervals may miss them.",
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.families.binomial import SHIFTED
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.postprocessing.declared import declared_notes, is_survival, survival_notes
+from dpglm.postprocessing.declared import count_notes, declared_notes, is_survival, survival_notes
 from dpglm.postprocessing.intervals import (
     MOST_NAMES,
     caveats,
@@ -58,8 +58,6 @@ DRAWN = "Coefficients without a standard error are drawn towards 0 by their prio
 OUTER = (
     "Ends away from zero lie further out than the standard error says, where noise hides how far a step goes."
 )
-# Of their mean: what is cut off of Poisson counts leaves more of their variance.
-LITTLE_DISPERSION = 0.8
 WIDE = "Intervals without a standard error rest mostly on the prior scale, and miss effects far beyond it."
 
 # Rows that lose less weight than this share are not mentioned.
@@ -174,28 +172,6 @@ def link_notes(record: FitRecord) -> tuple[str, ...]:
     return (
         "Coefficients are those of a loss that is shifted for predictions, and no log odds: predict() gives "
         'probabilities, and a fit with goal="explain" log odds with intervals.',
-    )
-
-
-def count_notes(record: FitRecord) -> tuple[str, ...]:
-    """What becomes of counts beyond the declared bound, and what their variance is taken to be."""
-    bounds = record.response.bounds
-    if record.link != "log" or bounds is None:
-        return ()
-    high = f"{bounds[1]:,.10g}"
-    clipped = f"Counts above the declared bound of {high} are read as {high}"
-    if record.contrasts is None:
-        return (f"{clipped}.",)
-    released = record.released
-    multiple = released is not None and released.exponential and not record.exact
-    variance = "a released multiple of its mean" if multiple else "its mean"
-    note = f"{clipped}; standard errors take the variance of a count to be {variance}."
-    if released is None or not multiple or released.dispersion >= LITTLE_DISPERSION:
-        return (note,)
-    return (
-        note,
-        f"Counts vary less than Poisson counts do (released: {released.dispersion:.2f} of their mean), as "
-        f"where many reach {high}. Effects are not those with a larger bound, and intervals may miss them.",
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from dpglm.postprocessing.declared import count_notes
 from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import FREE
 from dpglm.postprocessing.restriction import SubmodelOf
 from dpglm.postprocessing.summary import (
-    count_notes,
     family_text,
     link_notes,
     scale_notes,
