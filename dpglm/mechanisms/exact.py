@@ -35,6 +35,9 @@ TOLERANCE, STATIONARY = 1e-8, 1e-6
 _FOLDS = 1e-7
 # Lassos among which a penalty that is not convex finds a start.
 _LASSOS = 20
+# Ridges of a path follow the curvature of each column; of more columns that the gradient. Columns with
+# less than this share of the largest are passed over.
+_WIDE, _UNSEEN = 2000, 1e-6
 # Iterations of ADMM from a second start once the first has led somewhere.
 _FEW = 150
 
@@ -155,9 +158,18 @@ class ExactMinimiser(UnclaimedRelease):
             penalty = self.penalty.with_scale(np.diagonal(matrix))
             top = strength_max(matrix, score, penalty.with_strength(1.0)) / table.whole
             score = score / table.whole
-        if not math.isfinite(top):  # no L1 part: glmnet's convention for a ridge path
+        if math.isfinite(top):
+            return penalty, np.geomspace(max(top, 1e-9), max(top, 1e-9) * 1e-3, self.strengths)
+        if table.rows.size > _WIDE:  # glmnet's convention for a ridge path
             top = float(np.abs(score).max(initial=0.0)) * 1e3
-        return penalty, np.geomspace(max(top, 1e-9), max(top, 1e-9) * 1e-3, self.strengths)
+            return penalty, np.geomspace(max(top, 1e-9), max(top, 1e-9) * 1e-3, self.strengths)
+        # From a ridge that leaves little of any coefficient to one that takes little of each.
+        _, hessian = table.loss.gradient_and_hessian(null)
+        seen = np.diagonal(self.mixing.T @ hessian @ self.mixing)[self.penalised] / table.whole
+        seen = np.maximum(seen[seen > _UNSEEN * seen.max(initial=0.0)], 1e-9)
+        return penalty, np.geomspace(
+            1e2 * seen.max(initial=1e-9), 1e-3 * seen.min(initial=1.0), self.strengths
+        )
 
     def _along(self, table: Table, penalty: Penalty, strengths: FloatVector) -> ExactAnswer:
         """Solutions from strong to weak, and the chosen one."""

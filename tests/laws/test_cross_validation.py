@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.exact import ExactMinimiser
@@ -95,3 +97,36 @@ def test_the_strength_is_the_largest_within_one_standard_error() -> None:
     found = fitted(rows, 1.0, FOLDS)
     assert found[SIZE] == pytest.approx(path[chosen], rel=1e-5)
     np.testing.assert_allclose(found[:SIZE], fitted(rows, found[SIZE])[:SIZE], atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_a_ridge_without_privacy_does_not_depend_on_declared_ranges(family: str) -> None:
+    """Strengths follow the curvature of each column: a range ten times as wide is the same ridge regression.
+
+    Where they followed the gradient, the weakest of them left .16 of the variance explained, for .91.
+    """
+    random = np.random.default_rng(3)
+    X = random.normal(size=(300, 4))
+    signal = X @ [1.0, -1.0, 0.5, 0.0]
+    y = signal + 0.5 * random.normal(size=300) if family == "gaussian" else signal > random.logistic(size=300)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y * 1.0)
+    answers = []
+    for bound in (5, 50):
+        schema = {
+            **dict.fromkeys("abcd", (-bound, bound)),
+            "y": (-10, 10) if family == "gaussian" else [0, 1],
+        }
+        fit = dpglm.fit(
+            "y ~ a + b + c + d",
+            frame,
+            schema=schema,
+            family=family,
+            penalty="l2",
+            goal="predict",
+            privacy=None,
+        )
+        answers.append(fit.predict(frame))
+    np.testing.assert_allclose(answers[0], answers[1], atol=0.02 * np.ptp(answers[0]))
+    assert np.corrcoef(answers[1], signal)[0, 1] > 0.97
+    # What one standard error of the held-out loss allows to take.
+    assert 1.0 < np.polyfit(answers[1], frame["y"], 1)[0] < 2.0
