@@ -35,8 +35,7 @@ TOLERANCE, STATIONARY = 1e-8, 1e-6
 _FOLDS = 1e-7
 # Lassos among which a penalty that is not convex finds a start.
 _LASSOS = 20
-# Ridges of a path follow the curvature of each column; of more columns that the gradient. Columns with
-# less than this share of the largest are passed over.
+# Ridges of a path follow the gradient where there are more columns; columns with less curvature are none.
 _WIDE, _UNSEEN = 2000, 1e-6
 # Iterations of ADMM from a second start once the first has led somewhere.
 _FEW = 150
@@ -157,19 +156,15 @@ class ExactMinimiser(UnclaimedRelease):
             matrix, score = profiled(bent, -self.mixing.T @ gradient, self.penalised)
             penalty = self.penalty.with_scale(np.diagonal(matrix))
             top = strength_max(matrix, score, penalty.with_strength(1.0)) / table.whole
-            score = score / table.whole
-        if math.isfinite(top):
-            return penalty, np.geomspace(max(top, 1e-9), max(top, 1e-9) * 1e-3, self.strengths)
-        if table.rows.size > _WIDE:  # glmnet's convention for a ridge path
-            top = float(np.abs(score).max(initial=0.0)) * 1e3
-            return penalty, np.geomspace(max(top, 1e-9), max(top, 1e-9) * 1e-3, self.strengths)
-        # From a ridge that leaves little of any coefficient to one that takes little of each.
-        _, hessian = table.loss.gradient_and_hessian(null)
-        seen = np.diagonal(self.mixing.T @ hessian @ self.mixing)[self.penalised] / table.whole
-        seen = np.maximum(seen[seen > _UNSEEN * seen.max(initial=0.0)], 1e-9)
-        return penalty, np.geomspace(
-            1e2 * seen.max(initial=1e-9), 1e-3 * seen.min(initial=1.0), self.strengths
-        )
+        least = 1e-3 * top
+        if not math.isfinite(top):  # no L1 part: from a ridge that leaves little to one that takes little
+            top, least = np.array([1e3, 1.0]) * np.abs(score).max(initial=0.0)
+            if table.rows.size <= _WIDE:  # of each column, by its curvature
+                bent = self.mixing.T @ table.loss.gradient_and_hessian(null)[1] @ self.mixing
+                seen = np.diagonal(bent)[self.penalised] / table.whole
+                seen = seen[seen > _UNSEEN * seen.max(initial=0.0)]
+                top, least = 1e2 * seen.max(initial=0.0), 1e-3 * seen.min(initial=1.0)
+        return penalty, np.geomspace(max(top, 1e-9), max(least, 1e-12), self.strengths)
 
     def _along(self, table: Table, penalty: Penalty, strengths: FloatVector) -> ExactAnswer:
         """Solutions from strong to weak, and the chosen one."""
