@@ -157,8 +157,8 @@ def _bound(problem: Problem) -> float | None:
     return problem.family.bound if isinstance(problem.family, Poisson) else None
 
 
-def _measured(problem: Problem, plan: PricedReleases, ask: Ask) -> tuple[MeasuredScales, float, float]:
-    """Scales of the rows, and mean and standard deviation of the coded response."""
+def _measured(problem: Problem, plan: PricedReleases, ask: Ask) -> tuple[MeasuredScales, float, float, float]:
+    """Scales of the rows, mean and standard deviation of the coded response, and the noise of the mean."""
     geometry, names = problem.geometry, problem.geometry.standardisable
     sums, *counted = plan.of_kind(ColumnSums)
     answer = ask(plan.releases[0])
@@ -184,7 +184,7 @@ def _measured(problem: Problem, plan: PricedReleases, ask: Ask) -> tuple[Measure
         longer = usual_length(problem, first_noise(plan), moments, None)
     natural = np.array([moments[name] for name in names]).reshape(-1, 2)
     scales = MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened=False)
-    return scales, 2.0 * mean, 2.0 * deviation
+    return scales, 2.0 * mean, 2.0 * deviation, 2.0 * float(noise[-2]) / rows
 
 
 def first_noise(plan: PricedReleases) -> float:
@@ -209,7 +209,7 @@ class FirstStage:
     @classmethod
     def of(cls, problem: Problem, plan: PricedReleases, ask: Ask) -> FirstStage:
         """Ask for it."""
-        scales, mean, deviation = _measured(problem, plan, ask)
+        scales, mean, deviation, unsure = _measured(problem, plan, ask)
         geometry = problem.geometry.standardised(scales.moments, scales.longer)
         matrix = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
         first, *more = plan.of_kind(SecondMoments)
@@ -220,6 +220,13 @@ class FirstStage:
         asked = np.concatenate([matrix, origin, [unit]])
         sums = MomentSums.of(ask(plan.releases[-2 - len(more)], asked), first.size)
         model = normal_equations(sums, first, geometry.term_columns)
+        # The mean is known, and the constant is what it is wrong by, and what a typical row is away from 0.
+        level = np.full(1, (deviation + 2.0 * unsure) / unit / abs(constant.table[0, 0]))
+        terms = tuple(
+            replace(term, prior=np.minimum(term.prior, level)) if term.kind == "intercept" else term
+            for term in model.term_columns
+        )
+        model = replace(model, term_columns=terms)
         return cls(scales, geometry, matrix, constant, origin, unit, sums, model)
 
 

@@ -170,6 +170,31 @@ def test_a_fit_is_saved_and_read_again(penalty: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(fit.predict(table), shift, atol=1e-4)
 
 
+def test_a_level_that_is_known_hides_no_slopes() -> None:
+    """The noise of X'X times all that the mean might be would be larger than X'y.
+
+    Of 12 fits to 1,000 rows at epsilon 1 the median explains .8 of what can be explained. Where the constant
+    might be anywhere in the response's range, prior scales went to 0 and the median explained .05.
+    """
+    generator = np.random.default_rng(3)
+    table = pd.DataFrame(generator.normal(size=(1000, 3)), columns=["u", "v", "w"])
+    signal = table["u"] - table["v"] + 0.5 * table["w"]
+    schema = dpglm.Schema.of({**dict.fromkeys("uvw", (-4, 4)), "y": (-10, 10)})
+    plan = dpglm.plan(
+        "y ~ u + v + w",
+        schema,
+        family="gaussian",
+        goal="predict",
+        privacy=dpglm.Privacy(1.0, 1e-6, relation="add-remove"),
+    )
+    explained = []
+    for seed in range(12):
+        noise = np.random.default_rng(seed).normal(size=1000)
+        fit = plan.fit(table.assign(y=signal + noise), seed=seed, progress=False)
+        explained.append(1.0 - np.mean((fit.predict(table) - signal) ** 2) / np.var(signal))
+    assert np.median(explained) > 0.6
+
+
 def test_a_wide_range_costs_next_to_nothing() -> None:
     generator = np.random.default_rng(1)
     table = pd.DataFrame({"x": generator.normal(size=20_000)})
