@@ -57,9 +57,11 @@ def verdict(title: str, found: Mapping[Cell, Summary]) -> str:
     low = list(dict.fromkeys(cell.table for cell in missed))
     names = f", of {len(low)}: " + ", ".join(f"`{name}`" for name in low) if low else ""
     none = len(found) - len(printed)
+    judged = sum(one.intercept is not None for one in found.values())
+    rest = "" if judged == len(found) else f" Intercepts are judged in {judged} cells."
     return (
         f"{title}: {len(missed)} of {len(found)} cells miss a bar{names}. {none} cells have no interval "
-        "without a mark."
+        f"without a mark.{rest}"
     )
 
 
@@ -73,7 +75,7 @@ def below(found: Mapping[Cell, Summary]) -> Section:
     rows = [
         (cell.table, budget(cell), f"`{low.name}`", coverage(low.coverage), f"{low.share:.2f}")
         for cell, one in found.items()
-        for low in (*one.own.low, *one.intercept.low)
+        for low in (*one.own.low, *(one.intercept.low if one.intercept else ()))
     ]
     table = Table("Printed often, and below the bar.", BELOW, rows)
     return Section("Coefficients below the bar", () if rows else ("None.",), tables=[table] if rows else ())
@@ -136,8 +138,8 @@ def _line(cell: Cell, one: Summary, first: bool) -> Sequence[str]:
     )
 
 
-def _shared(one: Intervals) -> str:
-    return f"{one.share:.2f}: {coverage(one.pooled)}" if one.share else "--"
+def _shared(one: Intervals | None) -> str:
+    return f"{one.share:.2f}: {coverage(one.pooled)}" if one is not None and one.share else "--"
 
 
 def _least(one: Intervals) -> str:

@@ -111,8 +111,9 @@ class Summary:
         Those marked as resting mostly on declared scales.
     naive : Intervals
         The private estimate with the non-private formula.
-    intercept : Intervals
-        Reliable intervals of the intercept, which is in none of the others.
+    intercept : Intervals or None
+        Reliable intervals of the intercept, which is in none of the others; None of cells that were run
+        before it was judged.
     one_sided : float
         Share of reliable intervals that have one end.
     error : float
@@ -128,7 +129,7 @@ class Summary:
     own: Intervals
     marked: Intervals
     naive: Intervals
-    intercept: Intervals
+    intercept: Intervals | None
     one_sided: float
     error: float
     seconds: float
@@ -136,7 +137,8 @@ class Summary:
     @property
     def met(self) -> bool:
         """Whether reliable intervals keep both bars, the intercept its own, and marked ones theirs."""
-        return self.own.met and not self.intercept.low and not self.marked.pooled < MARKED_BAR
+        low = self.intercept is not None and self.intercept.low
+        return self.own.met and not low and not self.marked.pooled < MARKED_BAR
 
     @classmethod
     def of(cls, names: Array, truth: FloatVector, fits: Arrays, seconds: float) -> Self:
@@ -177,10 +179,10 @@ class Summary:
     @classmethod
     def of_json(cls, entry: Mapping[str, Any]) -> Self:
         """What `to_json` gave; other entries of a job are passed over."""
-        values = {name: entry[name] for name in cls.__dataclass_fields__}
+        values = {name: entry.get(name) for name in cls.__dataclass_fields__}
         for name in ("own", "marked", "naive", "intercept"):
-            one = values[name]
-            values[name] = Intervals(**{**one, "low": tuple(Low(**low) for low in one["low"])})
+            if (one := values[name]) is not None:
+                values[name] = Intervals(**{**one, "low": tuple(Low(**low) for low in one["low"])})
         return cls(**values)
 
 

@@ -221,10 +221,14 @@ def test_the_intercept_is_judged_by_itself() -> None:
     reliable = np.ones((10, 3), dtype=bool)
     high[1:, 0] = 10.0  # the first misses 9
     found = summary(low, high, reliable)
+    assert found.intercept is not None
     assert (found.own.pooled, found.intercept.pooled, found.met) == (1.0, 0.9, True)
     high[:2, 0] = 2.0
     found = summary(low, high, reliable)
+    assert found.intercept is not None
     assert (found.own.met, found.intercept.low[0].coverage, found.met) == (True, 0.8, False)
+    earlier = {name: value for name, value in found.to_json().items() if name != "intercept"}
+    assert Summary.of_json(earlier).met
     reliable[:8, 0] = False  # seldom has an interval
     assert summary(low, high, reliable).met
 
