@@ -133,6 +133,7 @@ def test_what_has_no_proof_for_several_periods_is_refused(chosen: dict[str, Any]
         fitted(people(100), **chosen)
 
 
+@pytest.mark.papers
 def test_a_refusal_says_what_there_is_more_of() -> None:
     schema = dpglm.Schema.of(SCHEMA, rows=3000)
     with pytest.raises(MethodError, match="several periods of one person"):
