@@ -101,7 +101,7 @@ def summary(record: FitRecord) -> Table:
             *((note,) if (note := approximation(record)) else ()),
             *declared_notes(record),
             *link_notes(record),
-            *count_notes(record),
+            *dispersion_notes(record),
             *scale_notes(record),
             *interval_notes(record),
         ),
@@ -175,18 +175,19 @@ def link_notes(record: FitRecord) -> tuple[str, ...]:
     )
 
 
-def count_notes(record: FitRecord) -> tuple[str, ...]:
-    """What becomes of counts beyond the declared bound, and what their variance is taken to be."""
+def dispersion_notes(record: FitRecord) -> tuple[str, ...]:
+    """The residual standard error; or where counts are cut, and what their variance is taken to be."""
     bounds = record.response.bounds
+    if record.link == "identity" and record.released is not None:
+        return (f"Residual standard error: {coefficient(math.sqrt(record.dispersion))}.",)
     if record.link != "log" or bounds is None:
         return ()
     high = f"{bounds[1]:,.10g}"
     clipped = f"Counts above the declared bound of {high} are read as {high}"
     if record.contrasts is None:
         return (f"{clipped}.",)
-    multiple = record.released is not None and record.released.exponential and not record.exact
-    variance = "a released multiple of its mean" if multiple else "its mean"
-    return (f"{clipped}; standard errors take the variance of a count to be {variance}.",)
+    times = "" if math.isnan(record.dispersion) else f"{coefficient(record.dispersion)} (released) times "
+    return (f"{clipped}; standard errors take the variance of a count to be {times}its mean.",)
 
 
 def scale_notes(record: FitRecord) -> tuple[str, ...]:

@@ -165,8 +165,11 @@ class FitResult(Effects, PlugIn):
         """One row for the fit: model, size, price; epsilon, delta and mu are NaN without a guarantee.
 
         family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
-        unit, nobs (NaN where the number of rows is private) and private. ``style="broom"``: logLik, AIC, BIC
-        and nobs first, as in R; criteria are NaN unless ``privacy=None`` and there is no penalty.
+        unit, nobs (NaN where the number of rows is private), sigma, dispersion and private. Sigma is the
+        residual standard error of a gaussian fit, and dispersion its square; of counts, the variance over the
+        mean. Both are of rows and residuals that count, and NaN where they were not released.
+        ``style="broom"``: logLik, AIC, BIC and nobs first, as in R; criteria are NaN unless ``privacy=None``
+        and there is no penalty.
         """
         return frames.glance(self._record, style)
 

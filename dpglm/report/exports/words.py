@@ -10,7 +10,7 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import FREE
 from dpglm.postprocessing.restriction import SubmodelOf
 from dpglm.postprocessing.summary import (
-    count_notes,
+    dispersion_notes,
     family_text,
     link_notes,
     scale_notes,
@@ -85,7 +85,7 @@ def penalty(record: FitRecord) -> str:
 
 def meant(record: FitRecord) -> tuple[str, ...]:
     """What coefficients are where they are not quite those of the model as it is named, a sentence each."""
-    return (*link_notes(record), *count_notes(record), *scale_notes(record))
+    return (*link_notes(record), *dispersion_notes(record), *scale_notes(record))
 
 
 def sentences(*texts: str) -> str:
