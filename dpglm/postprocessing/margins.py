@@ -50,6 +50,8 @@ def margins(
     link = link_of(record.link, what)
     groups = [by] if isinstance(by, str) else list(by or ())
     frame = _grid(record, groups, effect, dict(at or {}), rows)
+    apart = [name for name in at or () if name not in groups and frame[name].nunique() > 1]
+    groups += [name for name in apart if name != effect or levels_of(record, name) is None]
     absent = [name for name in groups if name not in frame.columns]
     if absent:
         raise MethodError(

@@ -172,6 +172,23 @@ def test_effects_are_differences_of_means(fit: dpglm.FitResult) -> None:
             fit.margins(**wrong)
 
 
+def test_values_asked_for_have_a_row_each_and_the_rest_is_averaged(fit: dpglm.FitResult) -> None:
+    both = fit.margins(effect="dose", at={"sex": None, "age": [30, 60]})
+    assert both[["sex", "age"]].to_numpy().tolist() == [["F", 30.0], ["M", 30.0], ["F", 60.0], ["M", 60.0]]
+    means = fit.margins("job", at={"age": [30, 60], "sex": "F"})
+    assert list(means.columns[:3]) == ["job", "age", "estimate"]
+    for age, rows in means.groupby("age"):
+        alone = fit.margins("job", at={"age": age, "sex": "F"})
+        np.testing.assert_allclose(rows["estimate"], alone["estimate"], rtol=1e-12)
+    slopes = fit.margins(effect="age", at={"age": [30, 60]})
+    assert slopes["age"].tolist() == [30.0, 60.0]
+    assert "job" not in fit.margins(effect="job", at={"job": ["a", "b"]})  # it is changed, from any of them
+    whole = fit.margins(effect="dose", grid=fit.grid(sex=None, age=[30, 60], job=None))
+    assert whole["estimate"].item() == pytest.approx(
+        both["estimate"].mean(), rel=1e-3
+    )  # each is weighted by itself
+
+
 def test_a_rare_first_level_does_not_hide_a_term() -> None:
     turned = {**SCHEMA, "job": ["rare", "a", "b", "c"]}
     fit = dpglm.fit(FORMULA, table(1), schema=turned, privacy=(2.0, 1e-6), seed=1)
