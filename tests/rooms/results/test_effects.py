@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,23 @@ def test_values_asked_for_have_a_row_each_and_the_rest_is_averaged(fit: dpglm.Fi
     assert whole["estimate"].item() == pytest.approx(
         both["estimate"].mean(), rel=1e-3
     )  # each is weighted by itself
+
+
+@pytest.mark.parametrize(
+    ("asked", "call"),
+    [
+        ({"by": "age"}, "fit.margins(at={'age': [18, 95]})"),
+        ({"by": ["job", "age"]}, "fit.margins(['job'], at={'age': [18, 95]})"),
+        ({"by": "age", "effect": "dose"}, "fit.margins(effect='dose', at={'age': [18, 95]})"),
+    ],
+)
+def test_means_by_a_number_are_refused_with_the_call_that_works(
+    fit: dpglm.FitResult, asked: dict[str, Any], call: str
+) -> None:
+    with pytest.raises(MethodError, match=re.escape(f"Use {call}")) as refused:
+        fit.margins(**asked)
+    assert ("fit.margins(effect='age') is the effect of one unit" in str(refused.value)) == (len(asked) == 1)
+    assert set(eval(call, {"fit": fit})["age"]) == {18.0, 95.0}
 
 
 def test_a_rare_first_level_does_not_hide_a_term() -> None:
