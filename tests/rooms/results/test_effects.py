@@ -159,6 +159,15 @@ def test_contrasts_that_mean_nothing_are_refused(fit: dpglm.FitResult, what: Any
         fit.contrast(what)
 
 
+def test_weights_of_a_contrast_are_short(fit: dpglm.FitResult) -> None:
+    words = fit.contrast(
+        [{"job[T.b]": 2 / 13, "age": -1 / 3}, {"age": 0.123456789, "job[T.c]": 12.5}, {"age": 40_000}]
+    )["contrast"]
+    assert words.tolist() == ["2/13*job[T.b] - 1/3*age", "12.5*job[T.c] + 0.123*age", "40000*age"]
+    means = fit.contrast({"job": {"a": 1, "b": -0.6, "c": -0.4}})["contrast"].item()
+    assert means == "job[a] - 0.6*job[b] - 0.4*job[c]"
+
+
 def test_effects_are_differences_of_means(fit: dpglm.FitResult) -> None:
     effects = fit.margins(effect="job", what="link").set_index("change")
     contrasts = fit.contrast([{"job": {level: 1, "a": -1}} for level in ("b", "c")])
