@@ -20,6 +20,7 @@ from dpglm.errors import MethodError, PlanningAdvice
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.planning.advice import admitted
 from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.ranked_before import RANKED
 from dpglm.postprocessing.ranking import RankingRecord
@@ -180,11 +181,12 @@ def rank_features(
     kind = rankings[method if isinstance(method, str) else type(method).__name__]
     plan = RankingPlan(kind(problem))
     run = _Run(plan, k if k is None else _k_of(k, len(box.features)), plan.method.table(data), noise)
-    rows = _rows_before(problem, data)
-    _advise(problem, rows)
+    rows, charge = _rows_before(problem, data), (run.guarantee, run.what, plan.fingerprint)
+    if admitted(opened, charge):
+        _advise(problem, rows)
     state = None
     if opened is not None:
-        entry = opened.charge(run.guarantee, what=run.what, plan=plan.fingerprint)
+        (entry,) = opened.charge_all([charge])
         state = decode(LedgerState, opened.state(at=entry))
     ask = Curator(run.table, plan.priced, noise).ask
     record = run.record(plan.method.weights(plan.priced, ask), state)
