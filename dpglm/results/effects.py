@@ -144,7 +144,7 @@ class Effects(Result[FitRecord]):
         ----------
         rows : mapping or DataFrame, optional
             Values by data column, as in `grid`: ``{"arm": None, "age": [30, 60]}``, one curve for each
-            combination; or public rows of your own. The column of the time is left out.
+            combination; or public rows of your own. The time and columns that are not read are left out.
         level : float
             Coverage of the interval at each point. It is not that of a whole curve: for k points, level = 1 -
             0.05 / k is enough.
