@@ -170,14 +170,14 @@ def fit(
         spec = specified(find_schema(data, schema, formula))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
-        return advised(spec.plan(n=n)).fit(data, ledger=opened, key=key, seed=seed, progress=progress)
+        asked = advised(spec.plan(n=n), opened, seeded=seed is not None)
+        return asked.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables, formula) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
     spec = specified(next(iter(schemas.values()))).among(tuple(schemas.values()))
-    return run_at_sites(
-        advised(spec.plan()), tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas
-    )
+    asked = advised(spec.plan(), opened, seeded=seed is not None)
+    return run_at_sites(asked, tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas)
 
 
 def plan(

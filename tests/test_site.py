@@ -52,6 +52,13 @@ def test_every_public_name_has_a_page_and_no_other_has() -> None:
 
 
 @pytest.mark.papers
+def test_no_parameter_begins_with_a_letter_that_typesets_as_a_list() -> None:
+    listed = re.compile(r"^ *\w[\w, ]* : .*\n +(?:[A-Za-z]|\d+)[.)] ", re.MULTILINE)
+    assert listed.search("iterations : int or None\n    K. None: 10.")
+    assert [name for name, thing in public().items() if listed.search(inspect.getdoc(thing) or "")] == []
+
+
+@pytest.mark.papers
 @pytest.mark.parametrize("name", sorted(public()))
 def test_every_public_name_has_an_example(name: str) -> None:
     thing = public()[name]

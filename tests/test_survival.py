@@ -207,6 +207,17 @@ def test_rows_that_are_none_are_refused(rows: Any, fit: dpglm.FitResult) -> None
         fit.survival(rows)
 
 
+def test_a_curve_for_each_row_that_the_formula_tells_apart(fit: dpglm.FitResult) -> None:
+    rows = fit.grid(arm=["a", "b"]).assign(week=[2, 3], who=[1, 2])
+    twice = pd.concat([rows, rows.assign(who=[3, 4])])[["who", "arm", "x", "week"]]
+    pd.testing.assert_frame_equal(
+        fit.survival(twice)[fit.survival({"arm": ["a"]}).columns], fit.survival({"arm": ["a", "b"]})
+    )
+    assert "who" not in fit.survival(twice)
+    alone = fitted(people(500), "Surv(week, left) ~ 1")
+    assert len(alone.survival(people(9))) == WEEKS
+
+
 def test_none_stands_for_all_periods_and_a_time_that_is_not_named_is_the_first(fit: dpglm.FitResult) -> None:
     assert list(fit.grid(week=None)["week"]) == list(range(1, WEEKS + 1))
     assert list(fit.grid(arm=None)["week"]) == [1, 1, 1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dpglm.errors import LedgerError
-from dpglm.ledger.lines import ANSWERED, Entry, entry, fields_of, words_of
+from dpglm.ledger.lines import Entry, fields_of, words_of
 from dpglm.ledger.log import Line
 from dpglm.ledger.odometer import Balance
 from dpglm.privacy.guarantee import Guarantee
@@ -23,12 +23,14 @@ class Keyed:
     """What was charged at once under one key, and the answers that are kept for it."""
 
     charges: tuple[Entry, ...]
+    last: int  # the line of the file that was read last
     answers: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each by its site, "" for one table
-    last: int = 0  # the line of the last answer
 
 
-def keyed_by(before: Keyed | None, line: Line) -> Keyed:
-    """What stands under a key once ``line`` has been read; ValueError for lines that no ledger wrote.
+def keyed_by(before: Keyed | None, line: Line, charge: Entry | None) -> Keyed:
+    """What stands under a key once ``line`` has been read, a charge or an answer.
+
+    ValueError for lines that no ledger wrote.
 
     Charges of a key follow each other, and so do its answers: neither is written a second time.
     """
@@ -36,15 +38,15 @@ def keyed_by(before: Keyed | None, line: Line) -> Keyed:
     key, status = fields["key"], fields["status"]
     if not isinstance(key, str) or not key or not key.isprintable() or status == "refused":
         raise ValueError
-    if status != ANSWERED:
+    if charge is not None:
         charges = () if before is None else before.charges
-        if before is not None and (before.answers or before.charges[-1].index != line.position - 1):
+        if before is not None and (before.answers or before.last != line.position - 1):
             raise ValueError
-        return Keyed((*charges, entry(line)))
+        return Keyed((*charges, charge), line.position)
     site, digest = words_of(fields["site"]), words_of(fields["answer"])
     if before is None or site in before.answers or (before.answers and before.last != line.position - 1):
         raise ValueError
-    return Keyed(before.charges, {**before.answers, site: digest}, line.position)
+    return Keyed(before.charges, line.position, {**before.answers, site: digest})
 
 
 def require_same(key: str, under: Keyed, planned: Sequence[Planned]) -> None:

@@ -21,7 +21,7 @@ from dpglm.ledger.arguments import (
     public_words,
 )
 from dpglm.ledger.keys import Planned, charged_before, require_same
-from dpglm.ledger.lines import Entry, Status, answer_line, entry, entry_line, opening_line
+from dpglm.ledger.lines import Entry, Status, answer_line, entry_line, opening_line
 from dpglm.ledger.log import Line, Log, behind
 from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.ledger.records import LedgerRecords, worded
@@ -215,10 +215,10 @@ class Ledger:
             ]
 
         lines = self._log.extend(compose, after=last)
-        self._saw(lines[-1], known.followed_by(lines, self.path.name))
+        self._saw(lines[-1], records := known.followed_by(lines, self.path.name))
         if refusals:
             raise refusals[0]
-        return tuple(entry(line) for line in lines[-len(planned) :])
+        return records.entries[-len(planned) :]
 
     def admits(self, charges: Sequence[Charge]) -> bool:
         """Whether what is left covers all of these now; writes nothing. Errors as of :meth:`charge`."""

@@ -25,7 +25,7 @@ ANSWERED: Final = "answered"  # the status of a line that is neither
 class Entry:
     """One line of a ledger: a charge, or a refusal, which costs nothing and lets nothing out."""
 
-    index: int  # its line, counted from 1
+    index: int  # counted from 1; lines of the file that name answers are not counted
     when: str  # UTC, ISO 8601, to the second
     what: str  # what it was for, in public words
     status: Status
@@ -82,8 +82,8 @@ def answer_line(key: str, site: str, digest: str) -> str:
     return _canonical(status=ANSWERED, when=now(), key=key, site=site, answer=digest)
 
 
-def entry(line: Line) -> Entry:
-    """The charge or refusal in a line; an error of reading where there is none."""
+def entry(line: Line, index: int) -> Entry:
+    """The charge or refusal in a line, the so many-th; an error of reading where there is none."""
     fields = fields_of(line)
     epsilon, delta = float(fields["epsilon"]), float(fields["delta"])
     mu = None if fields["mu"] is None else float(fields["mu"])
@@ -92,7 +92,7 @@ def entry(line: Line) -> Entry:
     ):
         raise ValueError
     return Entry(
-        index=line.position,
+        index=index,
         when=words_of(fields["when"]),
         what=words_of(fields["what"]),
         status=fields["status"],

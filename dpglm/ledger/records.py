@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -52,8 +51,9 @@ class LedgerRecords:
     def _with(self, lines: Sequence[Line]) -> Self:
         """ValueError for charges that no ledger would have taken: a file written by other hands."""
         fields = [(line, fields_of(line)) for line in lines]
-        added = tuple(entry(line) for line, said in fields if said["status"] != ANSWERED)
-        charged = [one for one in added if one.status == "charged"]
+        asked = [line for line, said in fields if said["status"] != ANSWERED]
+        added = {line.position: entry(line, at) for at, line in enumerate(asked, len(self.entries) + 1)}
+        charged = [one for one in added.values() if one.status == "charged"]
         for one in charged:
             known = self.budget.unit in ("one row", one.unit) and one.relation == self.budget.relation
             if not known or (self.budget.mu is not None and one.mu is None):
@@ -62,8 +62,9 @@ class LedgerRecords:
         with_key = [(line, said["key"]) for line, said in fields if {"key", "answer"} & said.keys()]
         keyed = {**self.keyed} if with_key else self.keyed
         for line, key in with_key:
-            keyed[key] = keyed_by(keyed.get(key), line)
-        records = replace(self, entries=self.entries.with_more(added), hashes=hashes, keyed=keyed)
+            keyed[key] = keyed_by(keyed.get(key), line, added.get(line.position))
+        entries = self.entries.with_more(added.values())
+        records = replace(self, entries=entries, hashes=hashes, keyed=keyed)
         state = self.filter.after([Balance(one.epsilon, one.delta, one.mu) for one in charged])
         if not state.covered:
             raise ValueError
@@ -132,14 +133,8 @@ class LedgerRecords:
 
     def until(self, entry: Entry) -> LedgerRecords:
         """The records as they stood right after ``entry``."""
-        count = bisect_right(self.entries, entry.index, key=lambda one: one.index)
-        return LedgerRecords(
-            self.budget,
-            self.dataset,
-            self.table,
-            Grown(self.entries[:count]),
-            Grown(self.hashes[: entry.index + 1]),
-        )
+        lines = Grown(self.hashes[: self.hashes.index(entry.hash) + 1])
+        return LedgerRecords(self.budget, self.dataset, self.table, Grown(self.entries[: entry.index]), lines)
 
     def statement(self) -> dict[str, str]:
         """What a signed head says: whose ledger this is, its first line, its last, and how many there are."""

@@ -44,7 +44,7 @@ class SecureSum(JointMethod):
         ``"objective"`` for counts with intervals. None: moments for a Gaussian response, otherwise objective.
         A saved specification has a mapping, ``{"name": "dpsgd", "options": {"steps": 50}}``.
     sites : int or None
-        J. `dpglm.fit` on tables by site counts them.
+        Their number J. `dpglm.fit` on tables by site counts them.
     colluding : int
         t, the most sites that join what they know with whoever adds up, from 0 to J - 1; 1 also keeps the
         promise against each of the sites by itself, which sees the result.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from dpglm.privacy.gdp import gdp_mu
 from dpglm.tables.table import budget, count, factor
 
 if TYPE_CHECKING:
+    from dpglm.ledger.ledger import Charge, Ledger
     from dpglm.spec.plan import Plan
 
 # The delta that is proposed beside an epsilon.
@@ -61,11 +62,21 @@ def advice(plan: Plan) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def advised(plan: Plan) -> Plan:
-    """The plan, after a warning to the caller of the verb that asks where there is advice."""
-    if plan.advice:
+def advised(plan: Plan, ledger: Ledger | Mapping[str, Ledger] | None, *, seeded: bool) -> Plan:
+    """The plan, after a warning to the caller of the verb that asks where there is advice and no refusal."""
+    guarantee = plan.guarantee.seeded() if seeded else plan.guarantee
+    if plan.advice and admitted(ledger, (guarantee, plan.what, plan.fingerprint)):
         warnings.warn(" ".join(plan.advice), PlanningAdvice, stacklevel=3)
     return plan
+
+
+def admitted(ledger: Ledger | Mapping[str, Ledger] | None, charge: Charge) -> bool:
+    """Whether every ledger takes a charge as far as it knows now; the run itself says why one does not."""
+    ledgers = ledger.values() if isinstance(ledger, Mapping) else [ledger]
+    try:
+        return all(each is None or each.admits([charge]) for each in ledgers)
+    except DpglmError:
+        return False
 
 
 def _clear(plan: Plan) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.labels import LABELLED, shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.tables.table import coefficient
 from dpglm.typing import ROWS_OF
 
 _SURV = re.compile(r"\bSurv\s*\([^~]*~")
@@ -39,25 +41,25 @@ def survival_notes(record: FitRecord) -> tuple[str, ...]:
     )
 
 
-def count_notes(record: FitRecord) -> tuple[str, ...]:
-    """What becomes of counts beyond the declared bound, and what their variance is taken to be."""
+def dispersion_notes(record: FitRecord) -> tuple[str, ...]:
+    """The residual standard error; or where counts are cut, and what their variance is taken to be."""
     bounds = record.response.bounds
+    if record.link == "identity" and record.released is not None:
+        return (f"Residual standard error: {coefficient(math.sqrt(record.dispersion))}.",)
     if record.link != "log" or bounds is None:
         return ()
     high = f"{bounds[1]:,.10g}"
     clipped = f"Counts above the declared bound of {high} are read as {high}"
     if record.contrasts is None:
         return (f"{clipped}.",)
-    released = record.released
-    multiple = released is not None and released.exponential and not record.exact
-    variance = "a released multiple of its mean" if multiple else "its mean"
-    note = f"{clipped}; standard errors take the variance of a count to be {variance}."
-    if released is None or not multiple or released.dispersion >= LITTLE_DISPERSION:
+    times = "" if math.isnan(record.dispersion) else f"{coefficient(record.dispersion)} (released) times "
+    note = f"{clipped}; standard errors take the variance of a count to be {times}its mean."
+    if not record.dispersion < LITTLE_DISPERSION:
         return (note,)
     return (
         note,
-        f"Counts vary less than Poisson counts do (released: {released.dispersion:.2f} of their mean), as "
-        f"where many reach {high}. Effects are not those with a larger bound, and intervals may miss them.",
+        "Counts vary less than Poisson counts do, as where many reach their bound. Effects are then not "
+        "those with a larger bound, and intervals may miss them.",
     )
 
 

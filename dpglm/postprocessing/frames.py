@@ -105,6 +105,8 @@ def glance(record: FitRecord, style: Style = "dpglm") -> pd.DataFrame:
         "relation": guarantee.relation,
         "unit": guarantee.unit,
         "nobs": record.n_rows,
+        "sigma": np.sqrt(record.dispersion) if record.link == "identity" else np.nan,
+        "dispersion": record.dispersion,
         "private": guarantee.private,
     }
     # A frame may lose its other columns: an epsilon that was not kept must not be in it.

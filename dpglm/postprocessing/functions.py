@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import ndtr
@@ -145,17 +146,28 @@ def term_positions(record: FitRecord, name: str) -> tuple[int, ...] | None:
 
 
 def signed_sum(weights: Sequence[float] | FloatVector, names: Sequence[str]) -> str:
-    """A linear function as a reader would write it.
+    """A linear function as a reader would write it; its weights to three digits, or as fractions.
 
     Examples
     --------
     >>> signed_sum([1.0, -2.0, 0.0], ["age", "educ", "job"])
     'age - 2*educ'
+    >>> signed_sum([0.25, -2 / 13, 1.23456], ["age", "educ", "job"])
+    '0.25*age - 2/13*educ + 1.23*job'
     """
     parts: list[str] = []
     for weight, name in zip(weights, names, strict=True):
         if weight:
-            size = "" if abs(weight) == 1.0 else f"{abs(weight):g}*"
+            size = "" if abs(weight) == 1.0 else f"{_short(abs(float(weight)))}*"
             sign = ("-" if weight < 0 else "") if not parts else (" - " if weight < 0 else " + ")
             parts.append(f"{sign}{size}{name}")
     return "".join(parts)
+
+
+def _short(weight: float) -> str:
+    """A whole number, a fraction if three digits are not all of it and it is one to rounding, or these."""
+    if weight.is_integer() and weight < 1e9:
+        return str(int(weight))
+    text, near = f"{weight:.3g}", Fraction(weight).limit_denominator(100)
+    exact = float(text) == weight or abs(float(near) - weight) > 1e-12 * weight
+    return text if exact or near.numerator > 999 else str(near)

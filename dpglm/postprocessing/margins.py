@@ -20,7 +20,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.functions import Functions, debiased_coded, functions, require_information
-from dpglm.postprocessing.grid import bounds_of, declaration, grid, levels_of, row_map_of
+from dpglm.postprocessing.grid import bounds_of, declaration, grid, levels_of, periods_of, row_map_of
 from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.links import Link, link_of
 from dpglm.postprocessing.record import FitRecord
@@ -50,6 +50,8 @@ def margins(
     link = link_of(record.link, what)
     groups = [by] if isinstance(by, str) else list(by or ())
     frame = _grid(record, groups, effect, dict(at or {}), rows)
+    apart = [name for name in at or () if name not in groups and frame[name].nunique() > 1]
+    groups += [name for name in apart if name != effect or levels_of(record, name) is None]
     absent = [name for name in groups if name not in frame.columns]
     if absent:
         raise MethodError(
@@ -87,7 +89,24 @@ def _grid(
         return rows.reset_index(drop=True)
     if effect is not None and effect not in at and (levels := levels_of(record, effect)) is not None:
         at = at | {effect: levels[:1]}  # it is changed from there
+    for name in groups:
+        if name not in at and levels_of(record, name) is None and periods_of(record, name) is None:
+            raise _unlisted(record, name, [other for other in groups if other != name], effect)
     return grid(record, dict.fromkeys(groups) | at, all_levels=True)
+
+
+def _unlisted(record: FitRecord, name: str, others: list[str], effect: str | None) -> MethodError:
+    """Of a number or a date that stands where levels do: nobody said at which values."""
+    date = "date" in declaration(record, name)
+    values = "'2020-01-31'" if date else ", ".join(f"{end:g}" for end in bounds_of(record, name))
+    asked = [repr(others)] if others else []
+    asked += [f"effect={effect!r}"] if effect is not None else []
+    own = "" if date or effect is not None else f"; fit.margins(effect={name!r}) is the effect of one unit"
+    return MethodError(
+        f"by={name!r}, a {'date' if date else 'number'}, without the values at which means are taken",
+        expected="a column of levels, or values at=",
+        remedy=f"Use fit.margins({', '.join([*asked, f'at={{{name!r}: [{values}]}}'])}){own}.",
+    )
 
 
 def _groups(frame: pd.DataFrame, groups: list[str]) -> tuple[list[tuple[Any, ...]], Any]:

@@ -288,6 +288,14 @@ class FitRecord(Record):
         return self.released is not None and self.released.exact
 
     @property
+    def dispersion(self) -> float:
+        """Residual variance of a gaussian fit, variance over mean of counts; NaN where it is not released."""
+        released = self.released
+        if released is None or not (self.link == "identity" or (released.exponential and not self.exact)):
+            return math.nan
+        return released.dispersion
+
+    @property
     def predictor(self) -> ResultPart | None:
         """The part that predicts in place of the coefficients, which are then an approximation of it."""
         return self.part if self.part is not None and self.part.predicts else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.families.binomial import SHIFTED
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.postprocessing.declared import count_notes, declared_notes, is_survival, survival_notes
+from dpglm.postprocessing.declared import declared_notes, dispersion_notes, is_survival, survival_notes
 from dpglm.postprocessing.intervals import (
     MOST_NAMES,
     caveats,
@@ -101,7 +101,7 @@ def summary(record: FitRecord) -> Table:
             *((note,) if (note := approximation(record)) else ()),
             *declared_notes(record),
             *link_notes(record),
-            *count_notes(record),
+            *dispersion_notes(record),
             *scale_notes(record),
             *interval_notes(record),
         ),

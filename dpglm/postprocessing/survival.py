@@ -83,12 +83,13 @@ def periods_of(record: FitRecord) -> tuple[str, tuple[Any, ...]]:
 
 
 def _people(record: FitRecord, rows: object, time: str) -> pd.DataFrame:
-    """Rows of a grid, or of the user's own, each once, without periods."""
+    """Rows of a grid, or of the user's own, each once, without periods and what the formula does not read."""
     import pandas as pd
 
     if isinstance(rows, pd.DataFrame):
-        people = rows.drop(columns=time, errors="ignore")
-        return people.drop_duplicates().reset_index(drop=True)
+        read = [name for name in row_map_of(record).columns if name != time and name in rows.columns]
+        people = rows[read].drop_duplicates() if read else rows[read].head(1)
+        return people.reset_index(drop=True)
     if not isinstance(rows, Mapping):
         raise MethodError(
             f"survival of something of type {type(rows).__name__}",

@@ -91,12 +91,11 @@ def paid_lines(named: Mapping[str, FitRecord], ledger: KeepsCharges) -> dict[str
             remedy="Use dpglm.compare([fit1, fit2], ledger=dpglm.Ledger(path)).",
         )
     state = decode(LedgerState, ledger.state())
-    lines = [one.index for one in ledger.entries]  # lines with answers stand between
-    return {label: tuple(lines[place] for place in _places(record, state)) for label, record in named.items()}
+    return {label: _lines(record, state) for label, record in named.items()}
 
 
-def _places(record: FitRecord, state: LedgerState) -> tuple[int, ...]:
-    """The entries that paid for a fit; none where its ledger was another one, or had other entries.
+def _lines(record: FitRecord, state: LedgerState) -> tuple[int, ...]:
+    """The entries, from 1 on, that paid for a fit; none where its ledger was another one, or had others.
 
     A fit keeps the ledger as it was right after its charge, which is the last entry there. Sites that were
     charged in one go have an entry each, with one plan, and the same state.
@@ -111,7 +110,7 @@ def _places(record: FitRecord, state: LedgerState) -> tuple[int, ...]:
     while first > 0 and _one_run(own.entries[first - 1], own.entries[-1], seen):
         first -= 1
         seen.add(own.entries[first].what)
-    return tuple(range(first, last))
+    return tuple(range(first + 1, last + 1))
 
 
 def _one_run(before: LedgerLine, last: LedgerLine, seen: set[str]) -> bool:

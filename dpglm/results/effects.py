@@ -115,10 +115,12 @@ class Effects(Result[FitRecord]):
             A data column: means of the effect of one unit of a number (a derivative), or of each level
             against the first one, instead of means of responses.
         at : mapping, optional
-            Values of columns, as in `grid`. Columns of levels that are not named have all their levels, which
-            weigh the same; numbers have their declared mean, or the middle of their bounds.
+            Values of columns, as in `grid`; several values of a column have a row each, as those of ``by``.
+            Over all other columns is averaged: levels weigh the same, and numbers have their declared mean,
+            or the middle of their bounds.
         grid : DataFrame, optional
-            Public rows of your own, in place of ``at``. Rows of people would need their consent.
+            Public rows of your own, in place of ``at``, averaged but for ``by``. Rows of people would need
+            their consent.
         what : {"mean", "link"}
             Scale on which means are taken: expected responses (probabilities), or linear predictors.
         level : float
@@ -127,9 +129,9 @@ class Effects(Result[FitRecord]):
         Returns
         -------
         DataFrame
-            The columns of ``by``, and effect and change; estimate, std_error, conf_low, conf_high, reliable
-            and reason; of effects also statistic and p_value. By the delta method, with the covariance that
-            `conf_int` uses; ends of means are computed on the scale of the link.
+            The columns of ``by`` and ``at``, and effect and change; estimate, std_error, conf_low, conf_high,
+            reliable and reason; of effects also statistic and p_value. By the delta method, with the
+            covariance that `conf_int` uses; ends of means are computed on the scale of the link.
         """
         return margins.margins(self._record, by, effect=effect, at=at, rows=grid, what=what, level=level)
 
@@ -142,7 +144,7 @@ class Effects(Result[FitRecord]):
         ----------
         rows : mapping or DataFrame, optional
             Values by data column, as in `grid`: ``{"arm": None, "age": [30, 60]}``, one curve for each
-            combination; or public rows of your own. The column of the time is left out.
+            combination; or public rows of your own. The time and columns that are not read are left out.
         level : float
             Coverage of the interval at each point. It is not that of a whole curve: for k points, level = 1 -
             0.05 / k is enough.

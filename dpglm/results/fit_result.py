@@ -165,8 +165,11 @@ class FitResult(Effects, PlugIn):
         """One row for the fit: model, size, price; epsilon, delta and mu are NaN without a guarantee.
 
         family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
-        unit, nobs (NaN where the number of rows is private) and private. ``style="broom"``: logLik, AIC, BIC
-        and nobs first, as in R; criteria are NaN unless ``privacy=None`` and there is no penalty.
+        unit, nobs (NaN where the number of rows is private), sigma, dispersion and private. Sigma is the
+        residual standard error of a gaussian fit, and dispersion its square; of counts, the variance over the
+        mean. Both are of rows and residuals that count, and NaN where they were not released.
+        ``style="broom"``: logLik, AIC, BIC and nobs first, as in R; criteria are NaN unless ``privacy=None``
+        and there is no penalty.
         """
         return frames.glance(self._record, style)
 
@@ -228,7 +231,8 @@ class FitResult(Effects, PlugIn):
             Levels that become one: ``{"job": {"other": ["x", "y"]}}``. The result predicts for either.
 
         A submodel of a linear regression is exact. That of another model is refused, by a MethodError, where
-        it is too far from the fit: `docs/guide.md` says how far. Its `specification` is that of the submodel.
+        it is too far from the fit; the error says how far, and what can be dropped. Its `specification` is
+        that of the submodel.
         """
         if drop is None and merge is None:
             return FitResult(refits.refit(self._record, penalty, strength))

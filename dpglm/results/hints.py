@@ -37,8 +37,8 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
         "Compare models by anova() or wald_test(...); auc(new) tells how well public rows are predicted.",
     ),
     "scale sigma dispersion": (
-        "it is not shown by itself",
-        "The standard errors hold it; privacy=None and statsmodels give it exactly.",
+        "it has another name here",
+        "Use fit.glance()['sigma'], or ['dispersion'], its square; of counts the dispersion alone.",
     ),
     "nobs df_resid df_residual": (
         "the number of rows is private under add-remove",

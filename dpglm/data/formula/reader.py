@@ -292,6 +292,8 @@ class Reader(FormulaText):
             numpy = owner in ("np", "numpy") and owner not in self.variables
             if numpy and (function.attr in FUNCTIONS or function.attr in COLUMN_WISE):
                 return function.attr
+            if owner and owner not in self.variables:
+                raise self._forbidden_error(node, f"{owner}.{function.attr}()")
             raise self._forbidden_error(function)
         return ""
 
@@ -335,8 +337,7 @@ class Reader(FormulaText):
         if isinstance(node, ast.Attribute):
             return self.error(
                 node,
-                "Attributes and methods are not allowed in a formula: they could read the whole column "
-                "or run code.",
+                "Attributes and methods are not allowed: they could read the whole column or run code.",
                 expected=ALLOWED,
                 remedy="Use a fixed number instead, as in I(age - 50).",
             )
@@ -344,5 +345,6 @@ class Reader(FormulaText):
             node,
             f"{what} is not allowed in a formula.",
             expected=ALLOWED,
-            remedy="Compute the column before the fit, row by row, and declare it.",
+            remedy="Make the column before the fit, row by row, and declare it in the schema. A comparison "
+            "such as (age > 50) is a factor by itself.",
         )

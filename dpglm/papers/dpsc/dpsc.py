@@ -64,7 +64,7 @@ class DPSC(Method):
     Parameters
     ----------
     iterations : int or None
-        K. None: 10, or 2 with a pure epsilon, whose noise grows with K rather than with its root.
+        Their number K; None is 10, or 2 with a pure epsilon, whose noise grows with K and not with its root.
     c : float or None
         Augmentation per row, of a declared number of rows. None: the least Lam at which an iteration costs
         no more than its noise.

@@ -90,14 +90,14 @@ def test_a_ledger_says_which_of_its_lines_paid_for_which_fit() -> None:
         assert isinstance(fit, dpglm.FitResult)
         fit.save(f"{name}.json")
     said = " ".join(run("compare", "two.json", "fit.json", "--ledger", "fair.db").output.split())
-    assert "two on line 3; fit on none" in said
-    assert run("ledger", "show", "fair.db").output.splitlines()[3].startswith("3 ")
+    assert "two on line 2; fit on none" in said
+    assert run("ledger", "show", "fair.db").output.splitlines()[3].startswith("2 ")
     assert "Charged for other releases: line 1" in said
     found = json.loads(run("compare", "two.json", "fit.json", "--ledger", "fair.db", "--json").stdout)
-    assert found["paid_by"] == {"two": [3], "fit": []}
+    assert found["paid_by"] == {"two": [2], "fit": []}
     assert found["ledger"]["remaining_epsilon"] == 3.0
     alone = json.loads(run("compare", "--ledger", "fair.db", "--json").stdout)
-    assert alone["paid_by"] == {"one": [1], "two": [3]}
+    assert alone["paid_by"] == {"one": [1], "two": [2]}
     assert [*alone["fits"]] == ["one", "two"]
     assert "Name saved fits" in run("compare", status=2).output
     assert "Remedy:" in run("compare", "one.json", "--ledger", "one.json", status=2).output

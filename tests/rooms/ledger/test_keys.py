@@ -66,7 +66,12 @@ def test_a_key_hides_no_later_charge_from_the_state_of_the_first(ledger: Ledger)
     fitted(rows(), ledger, key="tuesday-run")
     assert fitted(rows(UnreadFrame), ledger).ledger == first.ledger
     assert ledger.spent.epsilon == 3.0
-    assert [entry.index for entry in ledger.entries] == [1, 3, 4]
+    assert [entry.index for entry in ledger.entries] == [1, 2, 3]
+    assert list(ledger.to_frame().index) == [1, 2, 3]
+    for shown in (str(ledger).splitlines()[2:5], [row[0] for row in ledger._records().summary().rows]):
+        assert [line.split()[0] for line in shown] == ["1", "2", "3"]
+    plan = dpglm.plan("y ~ x", SCHEMA, privacy=(1.0, 1e-6))
+    assert ledger.charge(plan.guarantee, what=plan.what) == ledger.entries[3]
     assert ledger.state(at=ledger.entries[1])["spent_epsilon"] == 2.0
     assert "key" in str(ledger).splitlines()[1]
 

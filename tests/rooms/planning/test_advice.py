@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpglm
-from dpglm.errors import PlanningAdvice
+from dpglm.errors import BudgetExceeded, PlanningAdvice, PrivacyError
 from dpglm.planning.advice import _clear, _sentences
 
 MANY = {"y": ["no", "yes"], **{f"x{j}": (0, 1) for j in range(24)}}
@@ -122,6 +123,27 @@ def test_it_is_raised_once_before_the_charge_and_from_public_facts_alone(data: s
                 dpglm.fit(f"y ~ {WIDE}", tables, schema=MANY, privacy=1.0, ledger=ledger, progress=False)
     assert texts[0] == texts[1]
     assert len(ledger.entries) == 0
+
+
+@pytest.mark.parametrize("verb", ["fit", "fit at sites", "rank"])
+@pytest.mark.parametrize(
+    ("budget", "seed", "told"),
+    [
+        (dpglm.Privacy(9.0, relation="add-remove"), None, "relation 'replace-one'"),
+        (9.0, 1, "not private"),
+        (0.5, None, "left in ledger"),
+    ],
+)
+def test_a_ledger_refuses_first_and_what_is_refused_gets_no_advice(
+    verb: str, budget: Any, seed: int | None, told: str, tmp_path: Path
+) -> None:
+    ledger = dpglm.Ledger(tmp_path / "ward.db", budget=budget, dataset="ward")
+    tables = {"north": rows(1), "south": rows(2)} if verb == "fit at sites" else rows(1)[:9]
+    run = dpglm.rank_features if verb == "rank" else partial(dpglm.fit, progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((PrivacyError, BudgetExceeded), match=told):
+            run(f"y ~ {WIDE}", tables, schema=MANY, privacy=1.0, ledger=ledger, seed=seed)
 
 
 def test_a_filter_silences_it_and_a_plan_that_was_read_is_run_without_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,15 @@ def test_contrasts_that_mean_nothing_are_refused(fit: dpglm.FitResult, what: Any
         fit.contrast(what)
 
 
+def test_weights_of_a_contrast_are_short(fit: dpglm.FitResult) -> None:
+    words = fit.contrast(
+        [{"job[T.b]": 2 / 13, "age": -1 / 3}, {"age": 0.123456789, "job[T.c]": 12.5}, {"age": 40_000}]
+    )["contrast"]
+    assert words.tolist() == ["2/13*job[T.b] - 1/3*age", "12.5*job[T.c] + 0.123*age", "40000*age"]
+    means = fit.contrast({"job": {"a": 1, "b": -0.6, "c": -0.4}})["contrast"].item()
+    assert means == "job[a] - 0.6*job[b] - 0.4*job[c]"
+
+
 def test_effects_are_differences_of_means(fit: dpglm.FitResult) -> None:
     effects = fit.margins(effect="job", what="link").set_index("change")
     contrasts = fit.contrast([{"job": {level: 1, "a": -1}} for level in ("b", "c")])
@@ -170,6 +180,40 @@ def test_effects_are_differences_of_means(fit: dpglm.FitResult) -> None:
     for wrong in ({"by": "height"}, {"effect": "height"}, {"grid": 5}, {"what": "odds"}):
         with pytest.raises(MethodError):
             fit.margins(**wrong)
+
+
+def test_values_asked_for_have_a_row_each_and_the_rest_is_averaged(fit: dpglm.FitResult) -> None:
+    both = fit.margins(effect="dose", at={"sex": None, "age": [30, 60]})
+    assert both[["sex", "age"]].to_numpy().tolist() == [["F", 30.0], ["M", 30.0], ["F", 60.0], ["M", 60.0]]
+    means = fit.margins("job", at={"age": [30, 60], "sex": "F"})
+    assert list(means.columns[:3]) == ["job", "age", "estimate"]
+    for age, rows in means.groupby("age"):
+        alone = fit.margins("job", at={"age": age, "sex": "F"})
+        np.testing.assert_allclose(rows["estimate"], alone["estimate"], rtol=1e-12)
+    slopes = fit.margins(effect="age", at={"age": [30, 60]})
+    assert slopes["age"].tolist() == [30.0, 60.0]
+    assert "job" not in fit.margins(effect="job", at={"job": ["a", "b"]})  # it is changed, from any of them
+    whole = fit.margins(effect="dose", grid=fit.grid(sex=None, age=[30, 60], job=None))
+    assert whole["estimate"].item() == pytest.approx(
+        both["estimate"].mean(), rel=1e-3
+    )  # each is weighted by itself
+
+
+@pytest.mark.parametrize(
+    ("asked", "call"),
+    [
+        ({"by": "age"}, "fit.margins(at={'age': [18, 95]})"),
+        ({"by": ["job", "age"]}, "fit.margins(['job'], at={'age': [18, 95]})"),
+        ({"by": "age", "effect": "dose"}, "fit.margins(effect='dose', at={'age': [18, 95]})"),
+    ],
+)
+def test_means_by_a_number_are_refused_with_the_call_that_works(
+    fit: dpglm.FitResult, asked: dict[str, Any], call: str
+) -> None:
+    with pytest.raises(MethodError, match=re.escape(f"Use {call}")) as refused:
+        fit.margins(**asked)
+    assert ("fit.margins(effect='age') is the effect of one unit" in str(refused.value)) == (len(asked) == 1)
+    assert set(eval(call, {"fit": fit})["age"]) == {18.0, 95.0}
 
 
 def test_a_rare_first_level_does_not_hide_a_term() -> None:
@@ -257,6 +301,35 @@ def test_submodels_that_mean_nothing_are_refused(
 ) -> None:
     with pytest.raises(MethodError, match=told):
         exact.refit(**asked)
+
+
+def test_a_submodel_that_is_too_far_says_how_far_and_what_would_do() -> None:
+    women = dpglm.load_data("fair")
+    formula = "affair ~ age + yrs_married + educ + children + religious + rate_marriage"
+    fit = dpglm.fit(formula, women, privacy=(4.0, 1e-6), seed=1)
+    tests, accepted = fit.anova().set_index("term")["statistic"], []
+    for term in tests.index:
+        try:
+            fit.refit(drop=term)
+            accepted.append(term)
+        except MethodError as error:
+            told = re.search(r"is (\S+) standard errors away.*\(distance (\S+)\)", error.found)
+            limit = re.search(r"at most (\S+), which is about (\S+) standard errors", error.expected)
+            assert told is not None
+            assert limit is not None
+            assert float(told[1]) == pytest.approx(np.sqrt(tests[term]), rel=0.05)  # of two digits
+            assert float(told[2]) > float(limit[1]) == 0.15
+            assert float(limit[2]) < float(told[1])
+            named = set(re.findall(r"'([^']+)'", error.remedy))
+    assert 0 < len(accepted) < len(tests)
+    assert named == set(accepted)
+    with pytest.raises(MethodError, match=f"drop=.*'{accepted[0]}'"):
+        fit.refit(drop=["rate_marriage", accepted[0]])
+    with pytest.raises(MethodError, match="Not even drop='religious'"):
+        dpglm.fit("affair ~ age + religious", women, privacy=(8.0, 1e-6), seed=1).refit(drop="age")
+    bare = dpglm.fit("affair ~ 0 + age + religious", women, privacy=(8.0, 1e-6), seed=1)
+    with pytest.raises(MethodError, match="a formula with an intercept"):
+        bare.refit(drop="age")
 
 
 def test_exact_numbers_are_never_beside_a_promise(exact: dpglm.FitResult, fit: dpglm.FitResult) -> None:

@@ -287,10 +287,26 @@ def test_glance_is_one_row():
             "epsilon",
             "delta",
         ),
-        *("mu", "relation", "unit", "nobs", "private"),
+        *("mu", "relation", "unit", "nobs", "sigma", "dispersion", "private"),
     ]
     assert len(frame) == 1
     assert frame[["epsilon", "delta", "nobs"]].iloc[0].tolist() == [1.0, 1e-6, 6366.0]
+
+
+def test_the_residual_standard_error_is_told_where_it_was_released():
+    assert private_fit().glance()[["sigma", "dispersion"]].isna().all(axis=None)
+    draw = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": draw.uniform(0, 10, 5_000)})
+    frame["y"] = 1.0 + 0.5 * frame["x"] + draw.normal(0, 2.0, 5_000)
+    asked = {"schema": {"x": (0, 10), "y": (-20, 30)}, "family": "gaussian", "penalty": "none"}
+    fits = [dpglm.fit("y ~ x", frame, privacy=privacy, seed=1, **asked) for privacy in ((4.0, 1e-6), None)]
+    for fit, within in zip(fits, (0.1, 0.03), strict=True):  # 2 %: two standard errors of sampling alone
+        row = fit.glance().iloc[0]
+        assert row["sigma"] == pytest.approx(2.0, rel=within)
+        assert row["dispersion"] == pytest.approx(row["sigma"] ** 2)
+        assert f"Residual standard error: {row['sigma']:#.4g}." in str(fit.summary())
+    least = np.linalg.lstsq(np.column_stack([np.ones(5_000), frame["x"]]), frame["y"], rcond=None)
+    assert fits[1].glance()["sigma"].item() == pytest.approx(np.sqrt(least[1].item() / 4_998), rel=1e-5)
 
 
 def test_odds_ratios_are_for_the_logit_link():

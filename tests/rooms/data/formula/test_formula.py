@@ -38,6 +38,17 @@ def culprit(error: FormulaError) -> str:
     return "".join(letter for letter, caret in zip(shown, carets, strict=False) if caret == "^")
 
 
+@pytest.mark.parametrize("term", ["np.where(x > 3, 1, 0)", "where(x > 3, 1, 0)", "pd.cut(x, [0, 3])"])
+def test_a_column_that_a_formula_cannot_make_is_to_be_made_before(term: str) -> None:
+    error = refused(f"y ~ z + {term}")
+    assert culprit(error) == term
+    assert error.found.startswith(f"{term[: term.index('(')]}() is not allowed")
+    assert error.remedy.startswith(
+        "Make the column before the fit, row by row, and declare it in the schema."
+    )
+    assert "fixed number" in refused("y ~ I(x - x.mean())").remedy
+
+
 @pytest.mark.parametrize(
     ("formula", "names"),
     [
