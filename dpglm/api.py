@@ -85,8 +85,8 @@ def fit(
         ``name.schema.yaml`` beside the data. Sites must agree on the columns, the unit and ``sites``.
     family : str or Family
         ``"binomial"``; ``"gaussian"`` for a number with bounds; ``"poisson"`` for a count with bounds
-        ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines, which give
-        classes, but no probabilities or standard errors.
+        ``[0, LARGEST]``; ``"ordinal"`` for ordered levels; ``"huber_svm"`` and ``"softplus_hinge"``, linear
+        support vector machines, which give classes, but no probabilities or standard errors.
     penalty : str, Penalty or None
         None follows the goal: ``"none"`` to explain, ``"l1/2"`` to select, and to predict ``"l1"`` where a
         response has two levels, else ``"l2"``. So it does without privacy: maximum likelihood, as in R's glm.

@@ -20,3 +20,16 @@ SHARES: Final = 2**12
 ROWS_OF: Final = "all rows with the same "
 # Bytes of the secret key of a table's fingerprint, at least.
 SHORTEST_KEY: Final = 32
+# Of the constant, and in front of the names of several.
+INTERCEPT: Final = "Intercept"
+
+
+def is_intercept(name: str) -> bool:
+    """Whether a coefficient is the constant, or one of the constants of an ordinal response.
+
+    Examples
+    --------
+    >>> [is_intercept(name) for name in ("Intercept", "Intercept[above poor]", 'Q("Intercept")')]
+    [True, True, False]
+    """
+    return name == INTERCEPT or name.startswith(f"{INTERCEPT}[")

@@ -28,6 +28,7 @@ SCHEMA = {
     "years": (0.5, 10),
     "week": (1, 6),
     "left": ["no", "yes"],
+    "pain": {"levels": ["none", "some", "much"], "ordered": True},
     "sex": ["F", "M"],
     "job": ["a", "b", "c"],
 }
@@ -49,6 +50,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "left": np.where(draw.uniform(size=n) < 0.5, "yes", "no"),
         "sex": sex,
         "job": job,
+        "pain": draw.choice(["none", "some", "much"], n),
     }
     data = pd.DataFrame(frame)
     fit = dpglm.fit("ill ~ age * sex + job", data, schema=SCHEMA, privacy=(4.0, 1e-6), seed=1)

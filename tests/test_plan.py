@@ -144,8 +144,9 @@ def test_a_gaussian_plan_is_in_units_of_the_response() -> None:
 def test_every_method_is_planned_for_every_family_that_it_fits(
     family: str, method: str, relation: Any
 ) -> None:
-    schema = Schema.of({**JOBS, "visits": (0, 20)}, rows=5000)
-    response = "visits" if family in ("gaussian", "poisson") else "ill"
+    stages = {"levels": ["no", "some", "much"], "ordered": True}
+    schema = Schema.of({**JOBS, "visits": (0, 20), "pain": stages}, rows=5000)
+    response = {"gaussian": "visits", "poisson": "visits", "ordinal": "pain"}.get(family, "ill")
     budget = dpglm.Privacy(1.0, 1e-6, relation)
     words: Any = {"schema": schema, "privacy": budget, "family": family, "method": method}
     empty = pd.DataFrame({name: [] for name in schema.variables})

@@ -58,7 +58,10 @@ class Corners:
         ends: dict[str, NDArray[Any]] = {}
         for name in coding.columns:
             variable = schema.variables[name]
-            if isinstance(variable, Categorical):
+            periods = coding.model.periods
+            if periods is not None and periods.stages and name == periods.column:  # the last level is none
+                ends[name] = np.arange(len(periods.values))
+            elif isinstance(variable, Categorical):
                 ends[name] = np.arange(len(variable.levels))
             else:
                 middle = 0.5 * variable.low + 0.5 * variable.high
@@ -123,7 +126,8 @@ def declared_neighbours(model: CodedModel, relation: Relation) -> list[Neighbour
     """
     corners = Corners.of(model.schema, model.coding)
     low, high = model.family.worst_case_responses
-    if model.periods is not None:  # without an event a person has a row in every period
+    # Without an event, but not of a level, a person has a row in every period.
+    if model.periods is not None and not model.periods.stages:
         low, high = high, low
     longest, (unlike, sign) = corners.longest, corners.most_unlike
     row, flipped = (longest, high), (longest, low)
@@ -211,7 +215,10 @@ class _Tables:
             values[periods.column] = periods.values[-1] if periods.numeric else len(periods.values) - 1
         numbers = [name for name in self.corners.values if not isinstance(variables[name], Categorical)]
         cells = {name: _cell(variables[name], values[name], text=text) for name in self._names}
-        if periods is not None and answer:  # an event in the first one
+        if periods is not None and periods.stages:
+            level = variables[periods.column].labels[-1 if answer else 0]  # type: ignore[union-attr]
+            cells[periods.column] = level  # above all stages, or above none
+        elif periods is not None and answer:  # an event in the first one
             cells[periods.column] = str(periods.values[0]) if text else periods.values[0]
         for name in (numbers or [response.name]) if blank else []:
             codes = variables[name].missing_codes

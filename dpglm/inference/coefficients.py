@@ -14,7 +14,7 @@ from dpglm.glm.penalties.base import Penalty
 from dpglm.inference.bic import choose_bic, refit
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.optim.quadratic import QuadraticPath, minimise_quadratic_path, profiled, strength_max
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 from dpglm.wide_maps import WideMap, inverse_map, wide_map
 
 # Strengths of a path, and the least as a share of the largest.
@@ -40,14 +40,15 @@ class Scaling(NamedTuple):
 
     A penalty should treat coefficients alike whatever their units, and pull contrasts, not coded columns,
     to zero. The scaled coefficient of user's column j is ``beta_j |t_j|``, t_j being what one unit of beta_j
-    adds to the coded coefficients once the intercept, which is free, has taken up its part. Noise of standard
-    deviation s on the coded score is then noise of standard deviation s on every scaled one.
+    adds to the coded coefficients once the intercept, which is free, or several, have taken up their part.
+    Noise of standard deviation s on the coded score is then noise of standard deviation s on every scaled
+    one.
     """
 
     mixing: FloatMatrix  # (p, p), coded from scaled coefficients; columns have norm 1
     lengths: FloatVector  # (p,), |t_j|
-    shares: FloatVector  # (p,), of one unit of user's column j, taken up by the intercept; 0 without one
-    penalised: BoolVector  # (p,), False for the intercept
+    shares: FloatMatrix  # (k, p), of one unit of user's column j, taken up by each of k intercepts
+    penalised: BoolVector  # (p,), False for intercepts
 
     @classmethod
     def of(cls, geometry: Geometry) -> Scaling:
@@ -57,13 +58,9 @@ class Scaling(NamedTuple):
             return cls._wide(wide, geometry.penalised)
         columns = np.asarray(geometry.coded_from_user, dtype=np.float64)
         penalised = np.asarray(geometry.penalised, dtype=np.bool_)
-        size = columns.shape[1]
-        free = np.flatnonzero(~penalised)
-        shares = np.zeros(size)
-        mixing = columns.copy()
-        for j in free:  # the intercept, where there is one
-            shares = np.where(penalised, columns[:, j] @ columns / (columns[:, j] @ columns[:, j]), shares)
-            mixing = mixing - np.outer(columns[:, j], shares)
+        free = columns[:, ~penalised]  # one, none without an intercept, several of an ordinal response
+        shares = np.where(penalised, scipy.linalg.solve(free.T @ free, free.T @ columns), 0.0)
+        mixing = columns - free @ shares
         lengths = np.sqrt((mixing**2).sum(axis=0))
         return cls(mixing / lengths, lengths, shares, penalised)
 
@@ -72,11 +69,11 @@ class Scaling(NamedTuple):
         """The same where there is no matrix: factors of many levels add to the constant alone."""
         small = cls.of(_Maps(columns.matrix, penalised[columns.user]))
         shares, lengths = np.zeros((2, len(columns)))
-        shares[columns.user], lengths[columns.user] = small.shares, small.lengths
+        shares[columns.user], lengths[columns.user] = small.shares[0], small.lengths
         constant = columns.matrix[columns.constant, np.flatnonzero(~penalised[columns.user])]
         for factor in columns.factors:
             shares[factor.users], lengths[factor.users] = factor.share / float(constant[0]), factor.length
-        return cls(cast(FloatMatrix, columns.scaled(small.mixing)), lengths, shares, penalised)
+        return cls(cast(FloatMatrix, columns.scaled(small.mixing)), lengths, shares[None, :], penalised)
 
     def scaled(self, coded: FloatVector) -> FloatVector:
         """Scaled coefficients of coded ones, shape (p,)."""
@@ -92,13 +89,14 @@ class Scaling(NamedTuple):
     def user(self, scaled: FloatVector) -> FloatVector:
         """User's coefficients of scaled ones; exact zeros stay exact, shape (p,)."""
         estimates = scaled / self.lengths
-        absorbed = float(self.shares @ estimates)
-        return np.where(self.penalised, estimates, estimates - absorbed)
+        estimates[~self.penalised] -= self.shares @ estimates
+        return np.asarray(estimates)
 
     def from_user(self, estimates: FloatVector) -> FloatVector:
         """Scaled coefficients of the user's, shape (p,): the inverse of `user`."""
-        absorbed = float(self.shares @ np.where(self.penalised, estimates, 0.0))
-        return np.where(self.penalised, estimates, estimates + absorbed) * self.lengths
+        found = np.array(estimates, dtype=np.float64)
+        found[~self.penalised] += self.shares @ estimates  # shares of intercepts themselves are 0
+        return found * self.lengths
 
     def noise_deviations(self) -> FloatVector:
         """Standard deviation of each scaled coefficient per unit of isotropic noise on the coded ones."""
@@ -116,10 +114,11 @@ def scaling_of(user_from_coded: FloatMatrix, names: tuple[str, ...]) -> Scaling:
     """The scaling of a coding of which only the map to the user's coefficients is known, shape (p, p)."""
     wide = inverse_map(user_from_coded)
     if wide is not None:
-        return Scaling.of(_Maps(cast(FloatMatrix, wide), np.array([name != "Intercept" for name in names])))
+        penalised = np.array([not is_intercept(name) for name in names])
+        return Scaling.of(_Maps(cast(FloatMatrix, wide), penalised))
     lengths = np.sqrt((user_from_coded**2).sum(axis=1))
     inverse = np.linalg.inv(user_from_coded / lengths[:, None]) / lengths
-    penalised = np.array([name != "Intercept" for name in names], dtype=np.bool_)
+    penalised = np.array([not is_intercept(name) for name in names], dtype=np.bool_)
     return Scaling.of(_Maps(inverse, penalised))
 
 

@@ -44,7 +44,8 @@ EXPLAINED: Final = 0.2
 def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) -> ExpectedRows:
     """What ``n`` rows of a model are expected to add up to, with moments from `expected_moments`, (p, p).
 
-    ``rate`` is the expected share of the second level of a response with two levels.
+    ``rate`` is the expected share of the second level of a response with two levels, or of those below the
+    highest one of more.
     """
     family, response, weight = model.family, model.response, expected_weight(model, n)
     variable = model.schema.variables[model.coding.model.response]
@@ -54,7 +55,8 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
         mean, variance = float(coded.mean()), float(coded.var())
     else:
         if (at_risk := _at_risk(model)) is not None:
-            rate = rate / float(at_risk.sum())  # one event in all periods of a person
+            rate = rate / float(at_risk.sum())  # one event in all periods of a person, or one level reached
+            rate = 1.0 - rate if model.periods is not None and model.periods.stages else rate
         natural, mean, variance = rate, rate, rate * (1.0 - rate)
     curvature = family.expected_weight(natural, EXPLAINED)
     dispersion = family.dispersion if family.fixed_dispersion else (1.0 - EXPLAINED) * variance
@@ -83,7 +85,7 @@ def _surviving(variable: Variable, periods: Periods) -> FloatVector:
     else:
         places = np.ceil(expected_quantiles(variable)) - periods.values[0]
         shares = np.bincount(places.astype(np.intp), minlength=len(periods.values)) / len(places)
-    return np.asarray(np.cumsum(shares[::-1])[::-1])
+    return np.asarray(np.cumsum(shares[::-1])[::-1][: len(periods.values)])  # stages are all levels but one
 
 
 def expected_periods(variable: Variable, periods: Periods) -> FloatVector:
@@ -95,8 +97,10 @@ def expected_periods(variable: Variable, periods: Periods) -> FloatVector:
 
 
 def expected_rate(model: CodedModel) -> float:
-    """The expected share of the response's second level: as declared, else one half."""
+    """The expected share of the response's second level, or of all but the highest; else one half."""
     variable = model.schema.variables[model.coding.model.response]
+    if isinstance(variable, Categorical) and model.periods is not None and model.periods.stages:
+        return float(1.0 - expected_shares(variable)[-1])
     if isinstance(variable, Categorical) and len(variable.levels) == 2:
         return float(expected_shares(variable)[-1])
     return 0.5

@@ -115,7 +115,7 @@ def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
     for term, used in zip(model.terms, uses, strict=True):
         usages = term.subterms[0]
         table = usages[0].table if len(usages) == 1 else None
-        if len(term.subterms) != 1 or not isinstance(table, np.ndarray):
+        if len(term.subterms) != 1 or not isinstance(table, np.ndarray) or not term.order:
             continue
         factor = model.factors[usages[0].factor]
         alone = sum(bool(used & others) for others in uses) == 1

@@ -31,8 +31,20 @@ def is_survival(record: FitRecord) -> bool:
     return _SURV.search(record.specification.formula) is not None
 
 
+def is_ordinal(record: FitRecord) -> bool:
+    """Whether the response is levels in their order, fitted by continuation ratios."""
+    return record.specification.family.name == "ordinal"
+
+
 def survival_notes(record: FitRecord) -> tuple[str, ...]:
-    """What coefficients of a fit of discrete times are."""
+    """What coefficients of a fit of discrete times, or of ordered levels, are."""
+    if is_ordinal(record):
+        levels = levels_in_order(record)
+        return (
+            f"Coefficients are log odds of being above a level of {record.response.name}, of those at it or "
+            f"above it: a positive one means higher levels, towards {levels[-1]}. predict() gives the "
+            "probability of each level, survival() that of the levels above each one, with intervals.",
+        )
     if not is_survival(record):
         return ()
     return (
@@ -61,6 +73,12 @@ def dispersion_notes(record: FitRecord) -> tuple[str, ...]:
         "Counts vary less than Poisson counts do, as where many reach their bound. Effects are then not "
         "those with a larger bound, and intervals may miss them.",
     )
+
+
+def levels_in_order(record: FitRecord) -> list[Any]:
+    """The levels of an ordinal response, the lowest first."""
+    columns: Any = record.specification.schema["variables"]
+    return list(columns[record.response.name]["levels"])
 
 
 def inspected_notes(record: FitRecord) -> tuple[str, ...]:

@@ -44,9 +44,9 @@ def declaration(record: FitRecord, name: str) -> Mapping[str, Any]:
 
 
 def levels_of(record: FitRecord, name: str) -> Cells | None:
-    """The levels of a column in their order; None of a number."""
+    """The levels of a column in their order, the stages of an ordinal response; None of a number."""
     declared = declaration(record, name)
-    return list(declared["levels"]) if "levels" in declared else None
+    return (periods_of(record, name) or list(declared["levels"])) if "levels" in declared else None
 
 
 def periods_of(record: FitRecord, name: str) -> Cells | None:

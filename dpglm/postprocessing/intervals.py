@@ -27,7 +27,7 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import coefficient
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 
 # An estimate beyond this many prior scales, declared or default, is named: it is a surprise.
 SURPRISE: Final = 2.0
@@ -158,7 +158,7 @@ def _surprising(record: FitRecord) -> BoolVector:
         return np.zeros(len(record.names), dtype=np.bool_)
     scales = np.sqrt((record.user_from_coded**2) @ record.released.prior_variance)
     far = np.abs(record.debiased) > SURPRISE * scales
-    return np.asarray(far & (np.array(record.names) != "Intercept"))
+    return np.asarray(far & [not is_intercept(name) for name in record.names])
 
 
 def listed(names: tuple[str, ...]) -> str:

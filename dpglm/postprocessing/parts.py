@@ -177,12 +177,14 @@ parts: Registry[ResultPart] = Registry("part of a result", "dpglm.papers")
 
 
 class TimePeriods(Protocol):
-    """The column of a time, and the periods that it counts, in order."""
+    """The column of a time, and the periods that it counts, in order; or an ordinal response, and stages."""
 
     @property
     def column(self) -> str: ...
     @property
     def values(self) -> tuple[Any, ...]: ...
+    @property
+    def stages(self) -> bool: ...
 
 
 class RowMap(Protocol):
@@ -198,7 +200,7 @@ class RowMap(Protocol):
 
     @property
     def periods(self) -> TimePeriods | None:
-        """The periods of discrete-time survival; None for any other response."""
+        """The periods of discrete-time survival, or stages of ordered levels; None for another response."""
 
     def submodel(
         self,
@@ -209,8 +211,11 @@ class RowMap(Protocol):
     ) -> Any:
         """The coding of a submodel, its schema and its place in the whole model."""
 
-    def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
-        """Coded rows, shape (k, p), NaN in rows that cannot be predicted, and offsets, shape (k,)."""
+    def coded(self, frame: object, stage: int | None = None) -> tuple[FloatMatrix, FloatVector]:
+        """Coded rows, shape (k, p), NaN in rows that cannot be predicted, and offsets, shape (k,).
+
+        At a ``stage`` of an ordinal response, by its place, where one is given.
+        """
 
     def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
         """Coded rows of a very wide design times coded coefficients, and offsets, shapes (k,)."""

@@ -10,9 +10,11 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.postprocessing.declared import is_ordinal
 from dpglm.postprocessing.functions import BATCH, require_information
 from dpglm.postprocessing.grid import frame_of, row_map_of
 from dpglm.postprocessing.intervals import quantile
+from dpglm.postprocessing.levels import level_predictions
 from dpglm.postprocessing.links import BINARY_LINKS, INVERSE_LINKS, MARGIN
 from dpglm.postprocessing.margins import predicted
 from dpglm.postprocessing.record import FitRecord
@@ -35,6 +37,8 @@ def predict(
 ) -> Prediction:
     """One prediction per row of ``new``; see :meth:`FitResult.predict`."""
     new = frame_of(new)
+    if is_ordinal(record):
+        return level_predictions(record, new, what=what, intervals=se or interval is not None)
     if se:
         return _with_errors(record, new, what, 0.95 if interval is None else interval)
     critical = None if interval is None else quantile(interval)
@@ -151,9 +155,9 @@ def auc(record: FitRecord, new: object) -> float:
         )
     if row_map_of(record).periods is not None:
         raise MethodError(
-            "auc of a fit of times, whose predictions are hazards of single periods",
+            "auc of a fit whose predictions are hazards of single periods, or probabilities of levels",
             expected="a fit of a response with two levels",
-            remedy="Compare survival(new) with the times of rows of your own.",
+            remedy="Compare survival(new) with the times or levels of rows of your own.",
         )
     truth = _truth(record, new)
     link = np.asarray(predict(record, new, what="link", interval=None), dtype=np.float64)

@@ -24,7 +24,7 @@ from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
 from dpglm.postprocessing.intervals import p_values
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import ABSENT, Column, Summarised, Table, coefficient
-from dpglm.typing import FloatMatrix, FloatVector, IntVector
+from dpglm.typing import FloatMatrix, FloatVector, IntVector, is_intercept
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ class CoefficientPath(Summarised):
     @property
     def counts(self) -> IntVector:
         """Number of coefficients that are not zero, the intercept left out, shape (k,)."""
-        used = [name != "Intercept" for name in self.names]
+        used = [not is_intercept(name) for name in self.names]
         return np.asarray((self.coefficients[:, used] != 0.0).sum(axis=1), dtype=np.int64)
 
     def to_frame(self) -> pd.DataFrame:
@@ -230,7 +230,7 @@ def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float |
             expected="a name or an object of dpglm.penalties",
             remedy="Use penalty='l1/2'.",
         )
-    penalised = np.array([term != "Intercept" for term in record.names], dtype=np.bool_)
+    penalised = np.array([not is_intercept(term) for term in record.names], dtype=np.bool_)
     chosen = chosen.for_terms(penalised_terms(record.terms, penalised))
     chosen.require_size(int(penalised.sum()))
     if strength is None:

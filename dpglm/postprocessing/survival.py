@@ -1,4 +1,4 @@
-r"""Survival curves of a fit of discrete times, from released numbers.
+r"""Survival curves of a fit of discrete times, from released numbers; of ordered levels those above each.
 
 The probability of no event in the first t periods is the product of 1 - h_j over them. Its complementary
 log-log, a smooth function of the coefficients,
@@ -7,7 +7,8 @@ log-log, a smooth function of the coefficients,
     \nabla g_t = \sum_{j \le t} h_j x_j \Big/ \sum_{j \le t} \log(1 + \exp \eta_j),
 
 is taken to first order at the released coefficients, and so is a linear function of them like any other one:
-its ends are mapped back, and stay between 0 and 1.
+its ends are mapped back, and stay between 0 and 1. At a stage of ordered levels the log odds of staying are
+those of a higher level with the other sign, and the product is the probability of a level above t.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dpglm.errors import MethodError
 from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.functions import debiased_coded, functions, require_information
 from dpglm.postprocessing.grid import MOST_ROWS, declaration, grid, row_map_of
+from dpglm.postprocessing.parts import TimePeriods
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatVector
 
@@ -32,7 +34,8 @@ def survival(record: FitRecord, rows: object, level: float) -> pd.DataFrame:
     """Survival at the end of each period; see :meth:`FitResult.survival`."""
     import pandas as pd
 
-    time, values = periods_of(record)
+    periods = periods_of(record)
+    time, values = periods.column, periods.values
     require_information(record, "a survival curve")
     people = _people(record, rows, time)
     count = len(people) * len(values)
@@ -49,6 +52,8 @@ def survival(record: FitRecord, rows: object, level: float) -> pd.DataFrame:
     each = people.loc[people.index.repeat(len(values))].reset_index(drop=True)
     each[time] = [*values] * len(people)
     coded, offset = row_map_of(record).coded(each)
+    if periods.stages:
+        coded, offset = -coded, -offset
     centre = debiased_coded(record)
     with np.errstate(all="ignore"):
         eta = coded @ centre + offset
@@ -70,16 +75,16 @@ def survival(record: FitRecord, rows: object, level: float) -> pd.DataFrame:
     return marked(pd.concat([each, pd.DataFrame(columns)], axis=1), record)
 
 
-def periods_of(record: FitRecord) -> tuple[str, tuple[Any, ...]]:
-    """The column of the time and its periods, or a MethodError of another response."""
+def periods_of(record: FitRecord) -> TimePeriods:
+    """The periods of a time, or stages of ordered levels, or a MethodError of another response."""
     periods = row_map_of(record).periods
     if periods is None:
         raise MethodError(
             f"survival of a fit of {record.response.name}",
-            expected="a fit of discrete times",
-            remedy='Fit dpglm.fit("Surv(time, event) ~ x1 + C(arm)", ...).',
+            expected="a fit of discrete times, or of ordered levels",
+            remedy='Fit dpglm.fit("Surv(time, event) ~ x1 + C(arm)", ...), or family="ordinal".',
         )
-    return periods.column, periods.values
+    return periods
 
 
 def _people(record: FitRecord, rows: object, time: str) -> pd.DataFrame:
@@ -98,8 +103,8 @@ def _people(record: FitRecord, rows: object, time: str) -> pd.DataFrame:
         )
     if time in rows:
         raise MethodError(
-            f"values of {time}, which is the time",
-            expected="values of other columns: a curve has all periods",
+            f"values of {time}, which is the time or the response",
+            expected="values of other columns: a curve has all periods or levels",
             remedy="Leave it out; fit.predict(new) gives the hazard of one period.",
         )
     for name in rows:

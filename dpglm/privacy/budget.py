@@ -49,7 +49,8 @@ class Privacy:
     unit_rows : int, optional
         How many rows of one unit a fit reads, where these are several: a column of the table tells whose a
         row is, and neighbours differ by all rows of one unit; or a row of the table stands for several
-        periods. A schema that declares such a column, or a formula with ``Surv(time, event)``, says so.
+        periods. A schema that declares such a column, a formula with ``Surv(time, event)``, or
+        ``family="ordinal"`` says so.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from dpglm.report.figure import (
 )
 from dpglm.report.section import shown
 from dpglm.tables.table import coefficient, percent, plain_number
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import FloatMatrix, FloatVector, is_intercept
 
 MOST_ROWS: Final = 40  # coefficients drawn; the tables list more
 PARTS: Final = {
@@ -65,7 +65,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
         title = subject = kind
         labels, meaning = ("selected", "not selected"), "not selected"
         full, bars = chosen, np.column_stack([np.zeros(len(dots)), dots])
-    left_out = "Intercept" in record.names and len(drawn) < len(record.names)
+    left_out = any(map(is_intercept, record.names)) and len(drawn) < len(record.names)
     scope = (
         f"in original units{', without the intercept' if left_out else ''}{_left_out(record, drawn, rule)}"
     )
@@ -200,7 +200,7 @@ def path_figure(path: CoefficientPath) -> Figure:
     """Coefficients, each over its largest size, so that units do not matter; the intercept is left out."""
     strengths = path.strengths.tolist()
     sizes = np.abs(path.coefficients).max(axis=0)
-    drawn = [j for j, name in enumerate(path.names) if name != "Intercept" and sizes[j] > 0.0]
+    drawn = [j for j, name in enumerate(path.names) if not is_intercept(name) and sizes[j] > 0.0]
     entered = (path.coefficients != 0.0).mean(axis=0)
     labelled = sorted(drawn, key=lambda j: -float(entered[j]))[: len(PATHS)]
     roles = dict(zip(sorted(labelled), PATHS, strict=False))
@@ -263,7 +263,7 @@ def expected_figure(
 def _drawn(record: FitRecord, *, intercept: bool = False) -> list[int]:
     """Coefficients to draw, in formula order: of many those with the clearest or the largest effects."""
     everything = list(range(len(record.names)))
-    candidates = [j for j in everything if intercept or record.names[j] != "Intercept"] or everything
+    candidates = [j for j in everything if intercept or not is_intercept(record.names[j])] or everything
     if len(candidates) <= MOST_ROWS:
         return candidates
     sizes = np.abs(record.estimates)
@@ -274,7 +274,7 @@ def _drawn(record: FitRecord, *, intercept: bool = False) -> list[int]:
 
 
 def _left_out(record: FitRecord, drawn: list[int], rule: str, *, intercept: bool = False) -> str:
-    total = len(record.names) - (0 if intercept else "Intercept" in record.names)
+    total = len(record.names) - (0 if intercept else sum(map(is_intercept, record.names)))
     if len(drawn) >= total:
         return ""
     return f"; {len(drawn)} of {total}" + (f", the {rule}" if len(drawn) == MOST_ROWS else "")

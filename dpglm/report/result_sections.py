@@ -39,7 +39,7 @@ from dpglm.report.figure import Rows
 from dpglm.report.section import ReportedPart, Section, Subject, shown
 from dpglm.report.site_figures import site_section
 from dpglm.tables.table import ABSENT, coefficient, factor, plain_number
-from dpglm.typing import FloatMatrix
+from dpglm.typing import FloatMatrix, is_intercept
 
 MOST_ROWS: Final = 250
 MOST_TERMS: Final = 100
@@ -179,7 +179,7 @@ def _errors(record: FitRecord) -> dict[str, Iterable[str]]:
 def _odds(record: FitRecord, values: FloatMatrix) -> dict[str, Iterable[str]]:
     """Odds ratios of these coefficients with the ends of their intervals."""
     ratios = [
-        ABSENT if name == "Intercept" else _odds_ratio(*line)
+        ABSENT if is_intercept(name) else _odds_ratio(*line)
         for name, line in zip(record.names[:MOST_ROWS], values.tolist(), strict=True)
     ]
     return {"odds ratio": ratios}

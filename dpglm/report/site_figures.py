@@ -18,6 +18,7 @@ from dpglm.postprocessing.summary import trust
 from dpglm.report.figure import Figure, Intervals, Mark, Names, Points, Rows, Rule, padded
 from dpglm.report.section import Section, shown
 from dpglm.tables.table import ABSENT, budget, coefficient, count, p_value, percent, statistic
+from dpglm.typing import is_intercept
 
 MOST_SITES: Final = 60
 MOST_FIGURES: Final = 4  # of the page; plot() draws any
@@ -27,7 +28,7 @@ ALL: Final = "all sites"
 def site_figure(record: FitRecord, name: str | None) -> Figure:
     """Estimates of one coefficient by site with 95 % intervals, above the pooled one."""
     pool = pool_of(record, "plot('sites')")
-    slopes = [each for each in record.names if each != "Intercept"] or list(record.names)
+    slopes = [each for each in record.names if not is_intercept(each)] or list(record.names)
     chosen = slopes[0] if name is None else name
     if chosen not in record.names:
         raise MethodError(
@@ -102,7 +103,7 @@ def site_section(record: FitRecord) -> Section | None:
         }
     ends = "; ends of 95 % prediction intervals of another site" if random else ""
     caption = f"How the sites differ{ends}"
-    drawn = [name for name in record.names if name != "Intercept"][:MOST_FIGURES]
+    drawn = [name for name in record.names if not is_intercept(name)][:MOST_FIGURES]
     content = {
         "random": random,
         "disjoint": pool.disjoint,

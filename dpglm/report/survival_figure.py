@@ -14,13 +14,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CURVES: Final = 8
+# Title, what a point is and of what, where it begins, and the caption.
+SURVIVAL: Final = (
+    "Survival",
+    "without the event",
+    "end of",
+    "start",
+    "Probability of no event up to the end of each period",
+)
+ABOVE: Final = (
+    "Higher levels",
+    "above the level",
+    "level of",
+    "all",
+    "Probability of a level above each one",
+)
 # How far the intervals of two curves stand apart, as a share of a period.
 _APART: Final = 0.08
 
 
 def survival_figure(record: FitRecord, grid: pd.DataFrame | None) -> Figure:
     """Survival at the end of each period, with 95 % intervals: a band of one curve, bars of several."""
-    time, values = periods_of(record)
+    periods = periods_of(record)
+    time, values = periods.column, periods.values
     frame = survival(record, {} if grid is None else grid, 0.95)
     people = list(frame.columns[: list(frame.columns).index(time)])
     count = len(frame) // len(values)
@@ -49,13 +65,14 @@ def survival_figure(record: FitRecord, grid: pd.DataFrame | None) -> Figure:
             (label, str(value), *(coefficient(each) for each in numbers))
             for value, *numbers in zip(values, part["estimate"].tolist(), low, high, strict=True)
         ]
+    title, words, below, start, caption = ABOVE if periods.stages else SURVIVAL
     named = tuple((at, str(value)) for at, value in zip(places, values, strict=True))
     return Figure(
         "survival",
-        "Survival",
-        x=Axis(f"end of {time}", 0.0, len(values) + 0.3, marks=((0.0, "start"), *named)),
-        y=Axis("without the event", 0.0, 1.0),
+        title,
+        x=Axis(f"{below} {time}", 0.0, len(values) + 0.3, marks=((0.0, start), *named)),
+        y=Axis(words, 0.0, 1.0),
         marks=tuple(marks),
-        caption="Probability of no event up to the end of each period, with the 95 % interval of each point.",
-        twin=Rows("Survival", ("curve", time, "survival", "low", "high"), tuple(lines), (2, 3, 4)),
+        caption=f"{caption}, with the 95 % interval of each point.",
+        twin=Rows(title, ("curve", time, title.lower(), "low", "high"), tuple(lines), (2, 3, 4)),
     )

@@ -140,11 +140,14 @@ class Effects(Result[FitRecord]):
     ) -> pd.DataFrame:
         """Survival curves of a fit of ``Surv(time, event)``: no event up to the end of each period.
 
+        Of ``family="ordinal"``: the probability of a level above each one.
+
         Parameters
         ----------
         rows : mapping or DataFrame, optional
             Values by data column, as in `grid`: ``{"arm": None, "age": [30, 60]}``, one curve for each
-            combination; or public rows of your own. The time and columns that are not read are left out.
+            combination; or public rows of your own. The time, or the ordinal response, and columns that are
+            not read are left out.
         level : float
             Coverage of the interval at each point. It is not that of a whole curve: for k points, level = 1 -
             0.05 / k is enough.
@@ -175,6 +178,8 @@ class Effects(Result[FitRecord]):
         what : {"mean", "link", "class"}
             Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
             support vector machine has levels, by the sign of its linear predictor, and no expected response.
+            ``family="ordinal"``: a frame with the probability of each level, ``"link"`` with the log odds at
+            each stage, or the most probable level; `survival` has intervals.
         interval : float, optional
             Coverage, such as 0.95, of intervals around the debiased mean or link: noise of all releases
             included, the spread of single responses not. Then a frame: prediction, conf_low, conf_high.

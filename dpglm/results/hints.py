@@ -100,6 +100,11 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
         "a partial likelihood compares each person with all others, and has no bounded sensitivity",
         "Fit discrete times: dpglm.fit('Surv(time, event) ~ x1 + C(arm)', ...).",
     ),
+    "polr clm lrm cratio sratio": (
+        "there are no cumulative logits",
+        "Fit continuation ratios, dpglm.fit('grade ~ x1 + C(arm)', ..., family='ordinal'): fit.predict(new) "
+        "gives the probability of each level.",
+    ),
     "plot_partial_residuals plot_diagnostics plot_added_variable qqplot": (_ROWS, _CHECK),
     "bootstrap boot": (
         "it draws from the rows",

@@ -87,7 +87,7 @@ class ModelSpec:
             object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema, periods))
             if periods is not None and self.strength is not None:
                 raise MethodError(
-                    "a strength per row, where a row of the table becomes one for each of its periods",
+                    "a strength per row, where a row of the table becomes one for each period or stage",
                     expected="a strength that follows from the noise",
                     remedy="Leave strength out; fit.refit(penalty, strength=...) takes one of the whole sum.",
                 )
@@ -149,7 +149,8 @@ class ModelSpec:
         """How many rows of the fit a row of the table may become; None where it is one."""
         # No formula has periods without this word; others need not be read before they are planned.
         survival = isinstance(self.formula, str) and "Surv" in self.formula
-        periods = self.coded_model.periods if survival else None
+        several = survival or self.family.response_kind == "ordered"
+        periods = self.coded_model.periods if several else None
         return None if periods is None else len(periods.values)
 
     @cached_property
@@ -165,7 +166,7 @@ class ModelSpec:
             raise PrivacyError(
                 f"a price of {self.privacy.unit_rows or 1} rows where a row becomes up to {periods}",
                 expected="the price of all rows that a row of the table becomes",
-                remedy="Write the response as Surv(time, event).",
+                remedy="Write the response as Surv(time, event), or family='ordinal'.",
             )
         inside = self.method.inside(self.penalty, self.strength)
         penalty = inside.for_terms(penalised_terms(model.coding.terms, model.coding.penalised))

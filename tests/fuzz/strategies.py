@@ -160,6 +160,7 @@ KEYS = st.sampled_from(
         "aliases",
         "decimal",
         "strip",
+        "ordered",
         "date",
         "origin",
         "unit",

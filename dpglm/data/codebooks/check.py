@@ -74,7 +74,9 @@ def against_formula(schema: Schema, formula: str) -> list[Finding]:
             found.append(Finding("", f"the formula cannot be read:\n{error}"))
     for use in uses:
         variable = schema.variables.get(use.name)
-        if not (use.parts or use.is_time) and isinstance(variable, Categorical) and len(variable.levels) != 2:
+        if use.parts or use.is_time or not isinstance(variable, Categorical):
+            continue
+        if len(variable.levels) != 2 and not variable.ordered:
             words = f"the response has {len(variable.levels)} levels; a binomial fit takes two"
             found.append(Finding(use.name, words))
     return found

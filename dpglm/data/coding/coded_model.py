@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding, Kind
 from dpglm.data.coding.design import Design
-from dpglm.data.coding.person_periods import PersonPeriods
+from dpglm.data.coding.person_periods import rows_of_persons
 from dpglm.data.coding.response import Response
 from dpglm.data.coding.submodel import Merge, Submodel, between, merged, rows_of, without
 from dpglm.data.formula.parse import parse
@@ -20,7 +20,7 @@ from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.sources import open_source
 from dpglm.errors import MethodError
-from dpglm.glm.families import Family
+from dpglm.glm.families import Family, families
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -47,18 +47,19 @@ class CodedModel:
     @classmethod
     def of(cls, formula: str, schema: Schema, family: Family, *, coding: Kind = "centred") -> Self:
         """The model of tables with this schema, or a FormulaError or SchemaError from public facts alone."""
-        columns = Coding.of(parse(formula, schema), kind=coding)
+        kind = family.response_kind
+        columns = Coding.of(parse(formula, schema, ordinal=kind == "ordered"), kind=coding)
         # Without an intercept nothing gives back the shift of a centred response.
         centred = not columns.penalised.all()
-        periods = columns.model.periods
-        if periods is not None:
-            family = family.of_periods(PersonPeriods(periods, columns.model.response).share)
-        response = Response.of(schema, columns.model.response, family.response_kind, centred=centred)
+        if columns.model.periods is not None:
+            persons = rows_of_persons(columns.model.periods, columns.model.response)
+            family = family.of_periods(persons.share)
+        response = Response.of(schema, columns.model.response, kind, centred=centred)
         return cls(schema, columns, response, family.with_bound(response.high))
 
     @property
     def periods(self) -> Periods | None:
-        """The periods of discrete-time survival; None for any other response."""
+        """The periods of discrete-time survival, or stages of ordered levels; None for another response."""
         return self.coding.model.periods
 
     def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> CodedModel:
@@ -67,7 +68,7 @@ class CodedModel:
 
     def design(self, data: object) -> Design:
         """The rows of a table as chunks; none is read yet, only the names of the columns."""
-        periods = None if self.periods is None else PersonPeriods(self.periods, self.response.name)
+        periods = None if self.periods is None else rows_of_persons(self.periods, self.response.name)
         return Design(open_source(data), self.schema, self.coding, self.response, periods=periods)
 
     @property
@@ -94,13 +95,15 @@ class CodedModel:
         schema = self.schema
         if self.periods is not None and self.periods.column in merge:
             raise MethodError(
-                f"merge of {self.periods.column!r}, whose levels are periods",
+                f"merge of {self.periods.column!r}, whose levels are periods or stages",
                 expected="levels of other columns: somebody is at risk in each of two periods",
-                remedy="Declare longer periods, and fit the model anew.",
+                remedy="Declare longer periods, or fewer levels, and fit the model anew.",
             )
         for column, groups in merge.items():
             schema = merged(schema, column, groups)
-        part = CodedModel.of(without(self.coding.model, drop), schema, self.family)
+        stages = self.periods is not None and self.periods.stages
+        family = families["ordinal"]() if stages else self.family
+        part = CodedModel.of(without(self.coding.model, drop), schema, family)
         known = {name: pair for name, pair in moments.items() if name in part.coding.standardisable}
         part = part.standardised(known, longer) if known else part
         if drop and part.coding.size == self.coding.size:
@@ -120,10 +123,13 @@ class CodedModel:
         levels = Categorical(self.periods.values)
         return replace(self.schema, variables={**self.schema.variables, self.periods.column: levels})
 
-    def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
-        """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
+    def coded(self, frame: object, stage: int | None = None) -> tuple[FloatMatrix, FloatVector]:
+        """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,).
+
+        At a ``stage``, by its place, where one is given: the column of the response is then not read.
+        """
         rows, offsets = [np.empty((0, self.coding.size))], [np.empty(0)]
-        for columns in self._columns(frame):
+        for columns in self._columns(frame, stage):
             coded, offset = self.coding.coded(columns)
             rows.append(coded)
             offsets.append(np.zeros(len(coded)) if offset is None else offset)
@@ -138,12 +144,19 @@ class CodedModel:
             offsets.append(np.zeros(rows.shape[1]) if offset is None else offset)
         return np.concatenate(etas), np.concatenate(offsets)
 
-    def _columns(self, frame: object) -> Iterator[Mapping[str, NDArray[Any]]]:
+    def _columns(self, frame: object, stage: int | None = None) -> Iterator[Mapping[str, NDArray[Any]]]:
         """Cleaned columns of a table, some rows at a time."""
         source = open_source(frame)
         needed = self.coding.columns
+        stages = self.periods if self.periods is not None and self.periods.stages else None
+        if stages is not None and stage is not None:
+            needed = tuple(name for name in needed if name != stages.column)
         require_columns(needed, source.column_names)
         numeric = self.schema.plain_numbers(needed)
         for chunk in source.chunks(needed or source.column_names[:1], numeric=numeric):
             # An intercept alone: a row needs no value, only to be there.
-            yield self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}
+            columns = self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}
+            if stages is not None:  # the highest level is none
+                at = columns[stages.column] if stage is None else np.full(len(chunk), stage)
+                columns = {**columns, stages.column: np.where(at < len(stages.values), at, -1)}
+            yield columns

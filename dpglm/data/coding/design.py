@@ -69,11 +69,12 @@ class Design:
             self._schema = periods.reading(schema)
             if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
                 raise MethodError(
-                    "Surv(time, event) on a table that a cluster holds",
+                    "Surv(time, event), or an ordinal response, on a table that a cluster holds",
                     expected="a frame in memory, or files, of which each row becomes several here",
                     remedy="Write the table to Parquet files and give their folder.",
                 )
         self._coding, self._response = coding, response
+        self._answer = response.name if periods is None else periods.event
         time = () if periods is None else (periods.periods.column,)
         self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time)))
         schema.require(self._columns)
@@ -150,7 +151,7 @@ class Design:
         for start in range(0, rows, _ENCODED_ROWS):
             part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
             X, offset, usable = self._coding.encoded(part)
-            y, answered = self._response.code(part[self._response.name])
+            y, answered = self._response.code(part[self._answer])
             unusable = ~(usable & answered & _bounded(X))
             if offset is not None:
                 with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Rows of persons and periods: what one row of a table with times and events becomes.
+"""Rows of persons and periods, or stages: what a row of a table with times and events, or levels, becomes.
 
 Whether they bias hazards, and what they cost: the proof beside this file.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from dpglm.errors import PrivacyError
 from dpglm.typing import SHARES, FloatVector, IntVector
 
 Columns = Mapping[str, NDArray[Any]]
+# Whether somebody is above a stage. No schema declares a column without a name.
+ABOVE: Final = ""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class PersonPeriods:
         All rows of a frame at once would take a memory that grows with the times.
         """
         persons = CHUNK_ROWS // len(self.periods.values)
-        for first in range(0, len(columns[self.event]), persons):
+        for first in range(0, len(columns[self.periods.column]), persons):
             some = {name: column[first : first + persons] for name, column in columns.items()}
             rows = self.expanded(some)
             yield rows, self.shares(len(rows[self.event]))
@@ -107,11 +109,45 @@ class PersonPeriods:
         return np.full(count, self.share)
 
 
+@dataclass(frozen=True)
+class PersonStages(PersonPeriods):
+    """A row for each stage of an ordinal response that a person reached, each with the same public share.
+
+    Levels are times at which everybody has the event, but who has the highest level: this person is above
+    all stages. A row asks the opposite of an event, whether somebody is above its stage.
+
+    Examples
+    --------
+    >>> rows = PersonStages(Periods("grade", ("low", "mid"), False, True))
+    >>> for name, column in rows.expanded({"grade": np.array([0, 1, 2, -1]), "x": np.arange(4)}).items():
+    ...     print(repr(name), column)
+    'grade' [0 0 1 0 1]
+    'x' [0 1 1 2 2]
+    '' [0 1 0 1 1]
+    """
+
+    event: str = ABOVE
+
+    def expanded(self, columns: Columns) -> dict[str, NDArray[Any]]:
+        """Columns of the rows of persons and stages, from cleaned columns of persons; see `PersonPeriods`.
+
+        Who has no level has no row.
+        """
+        stays = np.ones_like(columns[self.periods.column])
+        found = super().expanded({**columns, self.event: stays})
+        return {**found, self.event: 1 - found[self.event]}  # proof: above
+
+
+def rows_of_persons(periods: Periods, response: str) -> PersonPeriods:
+    """What each row of a table becomes."""
+    return PersonStages(periods) if periods.stages else PersonPeriods(periods, response)
+
+
 def require_one_row(unit: Unit | None) -> None:
     """Refuse a column of persons of whom several rows are read: their periods would count more than once."""
     if unit is not None and unit.shared:
         raise PrivacyError(
-            "Surv(time, event) for persons who may have several rows",
-            expected="one row of each person, with the last period of this person",
+            "Surv(time, event), or an ordinal response, for persons who may have several rows",
+            expected="one row of each person, with the last period, or the level, of this person",
             remedy=f"Write unit: {{column: {unit.column}, rows: 1}}; each person's first row is read.",
         )

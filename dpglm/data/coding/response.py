@@ -74,6 +74,8 @@ class Response:
         schema.require([name])
         variable = schema.variables[name]
         if isinstance(variable, Categorical):
+            if kind == "ordered":  # of each stage; which levels may be, the formula has checked
+                return cls(name, 0.0, 1.0, 0.0, 1.0, (0.0, 1.0), ("at the stage", "above the stage"))
             if kind == "binary" and len(variable.levels) == 2:
                 failure, success = variable.labels
                 return cls(name, 0.0, 1.0, 0.0, 1.0, (0.0, 1.0), (failure, success))
@@ -113,7 +115,13 @@ _NEEDED: Final[dict[ResponseKind, tuple[str, str, str]]] = {
     "binary": (
         "two levels; the model gives the probability of the second one",
         "levels: [FAILURE, SUCCESS]",
-        "with the two values as they stand in the data. If there is no such column, derive one first.",
+        "with the two values as they stand in the data. If there is no such column, derive one first, or use "
+        "family='ordinal' for levels in their order.",
+    ),
+    "ordered": (
+        "levels from the lowest to the highest",
+        "levels: [LOWEST, ..., HIGHEST], ordered: true",
+        "or use another family for a number.",
     ),
     "number": (
         f"bounds {SHORTEST:g} to {1.0 / SHORTEST:g} apart, because this family has a numeric response",

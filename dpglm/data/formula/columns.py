@@ -42,7 +42,7 @@ class ColumnUse:
         if self.is_time:
             return "the time: bounds of whole periods, or levels in their order"
         if not self.parts:
-            return "the response: two levels, the second the success, or bounds of a number or a count"
+            return "the response: two levels, the second the success, ordered ones, or bounds of a number"
         need = {
             "number": "a number",
             "levels": "levels, a coefficient for each but the first",
@@ -64,14 +64,14 @@ def formula_columns(formula: str) -> tuple[ColumnUse, ...]:
     --------
     >>> for use in formula_columns("ill ~ age + np.log(pay) + C(job):age"):
     ...     print(use.name, "-", use.words)
-    ill - the response: two levels, the second the success, or bounds of a number or a count
+    ill - the response: two levels, the second the success, ordered ones, or bounds of a number
     age - a number with one slope, or levels
     pay - a number; used in np.log(pay)
     job - levels, a coefficient for each but the first; used in C(job)
     >>> for use in formula_columns("Surv(week, left) ~ age"):
     ...     print(use.name, "-", use.words)
     week - the time: bounds of whole periods, or levels in their order
-    left - the response: two levels, the second the success, or bounds of a number or a count
+    left - the response: two levels, the second the success, ordered ones, or bounds of a number
     age - a number with one slope, or levels
     """
     reader = Reader(one_line(formula), {})

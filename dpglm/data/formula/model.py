@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpglm.data.formula.expressions import Expression
 from dpglm.data.formula.periods import Periods
 from dpglm.glm.penalties.base import TermKind
-from dpglm.typing import FloatMatrix
+from dpglm.typing import INTERCEPT, FloatMatrix
 from dpglm.wide_maps import MOST_DENSE
 
 
@@ -290,8 +290,8 @@ class Term:
 
     @property
     def order(self) -> int:
-        """Number of factors of the largest product."""
-        return max(map(len, self.subterms))
+        """Number of factors of the largest product; 0 of what is constant, or is so at each stage."""
+        return 0 if self.name == INTERCEPT else max(map(len, self.subterms))
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +313,7 @@ class Model:
     offsets : tuple of Expression
         What is added to the linear predictor with coefficient 1, each clipped to its bounds.
     periods : Periods or None
-        Those that a row of the table stands for, where the response is ``Surv(time, event)``.
+        Those that a row of the table stands for, where the response is ``Surv(time, event)``, or ordinal.
     """
 
     formula: str

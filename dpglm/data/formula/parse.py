@@ -38,6 +38,7 @@ from dpglm.data.formula.model import (
     Usage,
 )
 from dpglm.data.formula.reader import Reader
+from dpglm.data.formula.stages import with_intercepts, with_stages
 from dpglm.data.formula.survival import has_baseline, response_of, with_baseline
 from dpglm.data.formula.wide_factors import (
     NoReferenceError,
@@ -60,11 +61,11 @@ Readings: TypeAlias = Mapping[str, Factor | Expression]
 _SYNTAX = "response ~ term + term, with terms made of factors by + - * : / **"
 
 
-def parse(formula: str, schema: Schema) -> Model:
+def parse(formula: str, schema: Schema, *, ordinal: bool = False) -> Model:
     """Read a formula against the public schema.
 
     The formula is in patsy's language, with one declared column left of ``~``. The model (terms, factors,
-    offsets and column names) is a function of the two arguments only.
+    offsets and column names) is a function of the arguments only. An ``ordinal`` response has stages.
 
     Raises
     ------
@@ -83,12 +84,16 @@ def parse(formula: str, schema: Schema) -> Model:
     reader = Reader(one_line(formula), schema.variables)
     try:
         left, right = sides(reader)
-        response, periods = response_of(reader, span_of(left))
-        reader = replace(reader, period="" if periods is None else periods.column)
+        if not ordinal:
+            response, periods = response_of(reader, span_of(left))
+            reader = replace(reader, period="" if periods is None else periods.column)
+        else:
+            reader, response, periods = with_stages(reader, span_of(left))
+            _, right = sides(reader)
         terms, offsets, readings = _read_terms(reader, right)
-        if periods is not None and not has_baseline(terms, readings, periods):
+        if not ordinal and periods is not None and not has_baseline(terms, readings, periods):
             return parse(with_baseline(reader, span_of(left)), schema)
-        check_response(reader, response, readings)
+        check_response(reader, "" if ordinal else response, readings)  # right of ~ it is the stage
         factors = {code: item for code, item in readings.items() if isinstance(item, Factor)}
         check_terms(reader, terms, factors)
         distinct: dict[Any, Factor] = {}
@@ -96,7 +101,8 @@ def parse(formula: str, schema: Schema) -> Model:
             distinct.setdefault(factor.key, factor)
         position = {key: place for place, key in enumerate(distinct)}
         names, designed = _designed(reader, terms, factors, position)
-        return Model(reader.formula, response, names, designed, tuple(distinct.values()), offsets, periods)
+        model = Model(reader.formula, response, names, designed, tuple(distinct.values()), offsets, periods)
+        return with_intercepts(model) if ordinal else model
     except RecursionError:
         # Public: the depth of the text. Python's limit, not ours, so the place is unknown.
         raise reader.error(

@@ -15,16 +15,20 @@ FARTHEST: Final = 2.0**52
 
 @dataclass(frozen=True)
 class Periods:
-    """The public periods of ``Surv(time, event)``: at least two, at most `MOST_PERIODS`.
+    """The public periods of ``Surv(time, event)``, or stages of an ordinal response: 2 to `MOST_PERIODS`.
 
     Parameters
     ----------
     column : str
-        Of the time: the last period of each person, and right of ``~`` the period of a row.
+        Of the time: the last period of each person, and right of ``~`` the period of a row. Or the ordinal
+        response, and right of ``~`` the stage of a row.
     values : tuple
-        The periods in order: whole numbers between declared bounds, or declared levels.
+        The periods in order: whole numbers between declared bounds, or declared levels; of stages all but
+        the highest.
     numeric : bool
         Whether they are numbers between bounds.
+    stages : bool
+        Whether they are the stages of an ordinal response.
 
     Examples
     --------
@@ -35,6 +39,7 @@ class Periods:
     column: str
     values: tuple[Any, ...]
     numeric: bool
+    stages: bool = False
 
 
 def values_of(variable: Variable) -> tuple[Any, ...]:

@@ -99,6 +99,17 @@ def require_words(looked_at_data: object, **words: object) -> None:
         )
 
 
+def require_flags(**flags: object) -> None:
+    """Check that each is true or false."""
+    wrong = {name: value for name, value in flags.items() if not isinstance(value, bool)}
+    if wrong:
+        raise SchemaError(
+            ", ".join(f"{name}: {shown(value)}" for name, value in wrong.items()),
+            expected="true or false",
+            remedy=f"Write {next(iter(wrong))}: true, or leave it out.",
+        )
+
+
 def checked_level_labels(given: object, labels: Sequence[str]) -> dict[str, str]:
     """Words for levels, by the text of the level and in the order of the levels."""
     found = {label_of(level): text for level, text in given.items()} if isinstance(given, Mapping) else {}

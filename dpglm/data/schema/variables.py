@@ -18,6 +18,7 @@ from dpglm.data.schema.expected import (
     checked_level_labels,
     checked_moments,
     checked_shares,
+    require_flags,
     require_words,
 )
 from dpglm.data.schema.readings import (
@@ -194,6 +195,8 @@ class Categorical:
         Other spellings of levels.
     strip, ignore_case : bool
         Whether blanks at both ends of a text, and upper and lower case, make no difference.
+    ordered : bool
+        Whether levels are listed from the lowest to the highest, which ``family="ordinal"`` needs.
     label : str
         What the column is, in words that summaries and plots use.
     level_labels : mapping of level to str
@@ -231,6 +234,7 @@ class Categorical:
     aliases: Mapping[str, Level] = field(default_factory=dict, kw_only=True, hash=False)
     strip: bool = field(default=False, kw_only=True)
     ignore_case: bool = field(default=False, kw_only=True)
+    ordered: bool = field(default=False, kw_only=True)
     label: str = field(default="", kw_only=True)
     level_labels: Mapping[Level, str] = field(default_factory=dict, kw_only=True, hash=False)
     source: str = field(default="", kw_only=True)
@@ -240,12 +244,7 @@ class Categorical:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_levels(self.levels))
-        if not isinstance(self.strip, bool) or not isinstance(self.ignore_case, bool):
-            raise SchemaError(
-                f"strip: {shown(self.strip)}, ignore_case: {shown(self.ignore_case)}",
-                expected="true or false",
-                remedy="Write strip: true, or leave it out.",
-            )
+        require_flags(strip=self.strip, ignore_case=self.ignore_case, ordered=self.ordered)
         reading = self.reading
         aliases = {text: self.levels[code] for text, code in reading.aliases}
         object.__setattr__(self, "aliases", MappingProxyType(aliases))

@@ -12,7 +12,7 @@ from dpglm.errors import MethodError
 from dpglm.registry import Registry
 from dpglm.typing import FloatVector
 
-ResponseKind = Literal["binary", "count", "number"]
+ResponseKind = Literal["binary", "count", "number", "ordered"]
 
 
 class Family(ABC):
@@ -37,7 +37,8 @@ class Family(ABC):
     slope_range: ClassVar[float | None] = None
     # Whether, in the margin, the slope is -a and the curvature a(1 - a) for an a in (0, 1).
     logistic: ClassVar[bool] = False
-    # Two levels, coded 0 and 1; counts from 0 to a declared bound; or numbers between declared bounds.
+    # Two levels, coded 0 and 1; counts from 0 to a declared bound; numbers between declared bounds; or levels
+    # in their order, of which each row asks whether somebody is above one.
     response_kind: ClassVar[ResponseKind] = "number"
     # A row's squared slope where the model fits, at most, on average; for numbers coded in [-1, 1].
     score_weight_max: ClassVar[float] = 1.0
@@ -68,7 +69,7 @@ class Family(ABC):
     @property
     def worst_case_responses(self) -> tuple[float, float]:
         """Two coded responses: with the second one, a row differs most from a fit to the first one."""
-        return (0.0, 1.0) if self.response_kind == "binary" else (-1.0, 1.0)
+        return (0.0, 1.0) if self.response_kind in ("binary", "ordered") else (-1.0, 1.0)
 
     def expected_weight(self, mean: float, explained: float) -> float:
         """Second derivative of a row's loss to expect at this mean response; that at eta = 0 by default.
@@ -83,7 +84,7 @@ class Family(ABC):
         return None
 
     def of_periods(self, share: float) -> Family:
-        """The family of rows of persons and periods with this share each; refused by most."""
+        """The family of rows of persons and periods, or stages, with this share each; refused by most."""
         raise MethodError(
             f"Surv(time, event) with family={self.name!r}",
             expected="family='binomial': hazards are probabilities, and coefficients their log odds",

@@ -119,9 +119,28 @@ class ShiftedBinomial(Binomial):
         return shifted_mean(eta)
 
 
+@families.register("ordinal", "cratio")
+@dataclass(frozen=True)
+class Ordinal(Binomial):
+    """Levels in their order, by continuation ratios: log odds of a higher level, of those at one or above it.
+
+    Each level but the last is a stage with an intercept of its own, and slopes are the same at all stages
+    unless the formula has products with the response, which right of ``~`` is the stage of a row. A positive
+    slope means higher levels.
+
+    Examples
+    --------
+    >>> Ordinal().response_kind, Ordinal().of_periods(0.25).dispersion
+    ('ordered', 0.25)
+    """
+
+    name: ClassVar[str] = "ordinal"
+    response_kind: ClassVar[ResponseKind] = "ordered"
+
+
 @dataclass(frozen=True)
 class Hazard(Binomial):
-    """The binomial family of rows of persons and periods, which have the same share each.
+    """The binomial family of rows of persons and periods, or stages, which have the same share each.
 
     Given that a person is at risk, whether the event happens in a period does not depend on the periods
     before: scores of the rows of a person are uncorrelated. Weighted by a constant share, the score has the

@@ -260,6 +260,7 @@ def test_what_is_listed_can_be_chosen() -> None:
     assert all(name in listed for known in names().values() for name in known)
     assert document("--choices") == {"kind": "choices", **names(), "wrote": []}
     families = {"binomial": ["no", "yes"], "gaussian": (0, 5), "poisson": (0, 5)}
+    families |= {"ordinal": {"levels": ["no", "some", "much"], "ordered": True}}
 
     def accepted(option: str, name: str) -> bool:
         for family, response in families.items():

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.person_periods import PersonPeriods
+from dpglm.data.coding.person_periods import PersonPeriods, PersonStages
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.source import CHUNK_ROWS
+from dpglm.errors import SchemaError
 from dpglm.glm.families import families
 from dpglm.typing import SHARES
 
@@ -72,6 +73,44 @@ def test_levels_are_periods_in_their_order() -> None:
         [(1, 0.0)],
         [],
     ]
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        ("poor", [(1, 0.0)]),
+        ("fair", [(1, 1.0), (2, 0.0)]),
+        ("good", [(1, 1.0), (2, 1.0), (3, 0.0)]),
+        ("best", [(1, 1.0), (2, 1.0), (3, 1.0)]),
+        ("Best", []),
+        ("none", []),
+        (None, []),
+        (np.nan, []),
+        (3, []),
+        ("", []),
+    ],
+)
+def test_a_level_becomes_the_stages_that_a_person_reached(
+    level: Any, expected: list[tuple[int, float]]
+) -> None:
+    cells = ["fair", level, "poor"]
+    schema = Schema.of(
+        {"grade": {"levels": ["poor", "fair", "good", "best"], "ordered": True}, "x": (0, len(cells))}
+    )
+    model = CodedModel.of("grade ~ x", schema, families["ordinal"]())
+    found: list[list[tuple[int, float]]] = [[] for _ in cells]
+    for chunk in model.design(pd.DataFrame({"grade": cells, "x": range(len(cells))})).chunks():
+        assert np.array_equal(chunk.share, np.full(chunk.count, 1365 / SHARES))
+        user = chunk.X.T.astype(np.float64) @ model.coding.coded_from_user  # intercepts of stages, and x
+        for row, y in zip(user, np.asarray(chunk.y), strict=True):
+            found[round(float(row[-1]))].append((int(np.argmax(row[:3])) + 1, float(y)))
+    assert found == [[(1, 1.0), (2, 0.0)], expected, [(1, 0.0)]]
+
+
+def test_the_answers_of_stages_stand_under_a_name_that_no_column_has() -> None:
+    stages = PersonStages(Periods("grade", ("a", "b"), False, True))
+    with pytest.raises(SchemaError):
+        Schema.of({stages.event: (0, 1)})
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 100])
