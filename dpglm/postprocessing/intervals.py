@@ -154,11 +154,26 @@ def reliable(record: FitRecord) -> BoolVector:
 
 
 def _surprising(record: FitRecord) -> BoolVector:
-    if record.released is None or record.exact:
+    if record.released is None or record.contrasts is None:
         return np.zeros(len(record.names), dtype=np.bool_)
-    scales = np.sqrt((record.user_from_coded**2) @ record.released.prior_variance)
-    far = np.abs(record.debiased) > SURPRISE * scales
+    declared = (record.user_from_coded**2) @ record.released.prior_variance
+    far = surprising(record, record.contrasts, record.debiased, declared)
     return np.asarray(far & [not is_intercept(name) for name in record.names])
+
+
+def surprising(
+    record: FitRecord, contrasts: Contrasts, centre: FloatVector, variances: FloatVector
+) -> BoolVector:
+    """Which functions exceed `SURPRISE` prior scales, shape (k,), as one that is drawn to 0 may.
+
+    Contrasts of levels in a logistic fit do not count: their outer ends are far out as it is, and a mark that
+    takes the large estimates out would leave intervals of the small ones, which miss.
+    """
+    far = (np.abs(centre) > SURPRISE * np.sqrt(variances)) & (not record.exact)
+    if record.link == "logit":
+        for term, _ in contrasts.model.cells.of_kind("levels"):
+            far = far & ~_only_in(contrasts.rows, term)
+    return far
 
 
 def listed(names: tuple[str, ...]) -> str:

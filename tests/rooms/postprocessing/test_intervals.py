@@ -371,3 +371,19 @@ def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshr
     assert "is not shrunk" not in fits[3].to_html()
     assert "Beyond 2 prior scales" not in fits[20].to_html()
     assert "Beyond 2 prior scales" in str(fits[3].refit("l1"))
+
+
+def test_a_level_beyond_twice_its_scale_is_told_as_its_outer_end_is_far_out():
+    """A mark for large estimates alone would leave the small ones, which miss: .83 for .95 at a truth of 2.9."""
+    random = np.random.default_rng(1)
+    level = random.choice(["a", "b", "c"], size=6000, p=[0.6, 0.3, 0.1])
+    rich = random.random(6000) < np.where(level == "c", 0.98, 0.5)
+    frame = pd.DataFrame({"level": level, "x": random.normal(size=6000), "y": rich.astype(int)})
+    schema = {"level": ["a", "b", "c"], "x": (-4, 4), "y": [0, 1]}
+    fit = dpglm.fit("y ~ level + x", frame, schema=schema, privacy=(4.0, 1e-6), seed=1)
+    told = fit.tidy().set_index("term").loc["level[T.c]"]
+    assert told["estimate"] > 3.0
+    assert told["reliable"]
+    assert told["conf_high"] - told["estimate"] > told["estimate"] - told["conf_low"]
+    assert fit.contrast({"level": {"c": 1, "b": -1}})["reliable"].all()
+    assert "Beyond 2 prior scales" not in str(fit)
