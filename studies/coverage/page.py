@@ -9,8 +9,11 @@ from studies.coverage.cell import code
 from studies.coverage.grid import DECLARED, Cell, Grid
 from studies.coverage.summary import (
     MARKED_BAR,
+    OFTEN,
     POOLED_BAR,
     SINGLE_BAR,
+    SOME_MARKED,
+    SOME_RELIABLE,
     Intervals,
     Summary,
     summaries,
@@ -21,10 +24,11 @@ from studies.study import Findings
 
 SHORT = {"add-remove": "ar", "replace-one": "rep"}
 BARS = (
-    f"There are three bars: a pooled coverage of {POOLED_BAR:g} or more of the intervals without a mark, "
-    f"{SINGLE_BAR:g} or more for every coefficient, the intercept among them, that has one in at least 30 % "
-    f"of the replications, and a pooled coverage of {MARKED_BAR:g} of the marked ones, which rest mostly on "
-    "declared scales."
+    f"There are three bars: a pooled coverage of {POOLED_BAR:g} or more of the intervals without a mark, where "
+    f"{100 * SOME_RELIABLE:g} % of pairs have one; {SINGLE_BAR:g} or more for every coefficient, the intercept "
+    f"among them, that has one in at least {100 * OFTEN:g} % of the replications; and a pooled coverage of "
+    f"{MARKED_BAR:g} of the marked ones, which rest mostly on declared scales, where {100 * SOME_MARKED:g} % of "
+    "pairs have one."
 )
 READING = (
     "ml: maximum likelihood without privacy, on the same responses. It covers less than .95 where rows are "

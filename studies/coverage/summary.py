@@ -17,6 +17,8 @@ Z = 1.959963984540054
 # A coefficient counts in the minimum where it has an interval in this share of the replications.
 OFTEN = 0.3
 POOLED_BAR, SINGLE_BAR, MARKED_BAR = 0.93, 0.88, 0.90
+# A pooled coverage is judged where so many pairs have no mark, and that of marked ones where so many have one.
+SOME_RELIABLE, SOME_MARKED = 0.1, 0.01
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
@@ -65,8 +67,8 @@ class Intervals:
 
     @property
     def met(self) -> bool:
-        """Whether both bars are kept; no interval keeps them."""
-        return not self.pooled < POOLED_BAR and not self.least < SINGLE_BAR
+        """Whether both bars are kept; few intervals keep the first one."""
+        return not (self.pooled < POOLED_BAR and self.share >= SOME_RELIABLE) and not self.least < SINGLE_BAR
 
     @classmethod
     def of(cls, given: Array, low: Array, high: Array, beta: FloatVector, unit: Array, names: Array) -> Self:
@@ -138,7 +140,8 @@ class Summary:
     def met(self) -> bool:
         """Whether reliable intervals keep both bars, the intercept its own, and marked ones theirs."""
         low = self.intercept is not None and self.intercept.low
-        return self.own.met and not low and not self.marked.pooled < MARKED_BAR
+        marked = self.marked.pooled < MARKED_BAR and self.marked.share >= SOME_MARKED
+        return self.own.met and not low and not marked
 
     @classmethod
     def of(cls, names: Array, truth: FloatVector, fits: Arrays, seconds: float) -> Self:

@@ -374,7 +374,7 @@ def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshr
 
 
 def test_a_level_beyond_twice_its_scale_is_told_as_its_outer_end_is_far_out():
-    """A mark for large estimates alone would leave the small ones, which miss: .83 for .95 at a truth of 2.9."""
+    """A mark for large estimates alone would leave the small ones, which miss: .83 at a truth of 2.9."""
     random = np.random.default_rng(1)
     level = random.choice(["a", "b", "c"], size=6000, p=[0.6, 0.3, 0.1])
     rich = random.random(6000) < np.where(level == "c", 0.98, 0.5)
