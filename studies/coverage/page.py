@@ -24,11 +24,11 @@ from studies.study import Findings
 
 SHORT = {"add-remove": "ar", "replace-one": "rep"}
 BARS = (
-    f"There are three bars: a pooled coverage of {POOLED_BAR:g} or more of the intervals without a mark, where "
-    f"{100 * SOME_RELIABLE:g} % of pairs have one; {SINGLE_BAR:g} or more for every coefficient, the intercept "
-    f"among them, that has one in at least {100 * OFTEN:g} % of the replications; and a pooled coverage of "
-    f"{MARKED_BAR:g} of the marked ones, which rest mostly on declared scales, where {100 * SOME_MARKED:g} % of "
-    "pairs have one."
+    f"There are three bars: a pooled coverage of {POOLED_BAR:g} or more of the intervals without a mark, "
+    f"where {100 * SOME_RELIABLE:g} % of pairs have one; {SINGLE_BAR:g} or more for every coefficient, the "
+    f"intercept among them, that has one in at least {100 * OFTEN:g} % of the replications; and a pooled "
+    f"coverage of {MARKED_BAR:g} of the marked ones, which rest mostly on declared scales, where "
+    f"{100 * SOME_MARKED:g} % of pairs have one."
 )
 READING = (
     "ml: maximum likelihood without privacy, on the same responses. It covers less than .95 where rows are "

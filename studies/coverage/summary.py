@@ -17,7 +17,7 @@ Z = 1.959963984540054
 # A coefficient counts in the minimum where it has an interval in this share of the replications.
 OFTEN = 0.3
 POOLED_BAR, SINGLE_BAR, MARKED_BAR = 0.93, 0.88, 0.90
-# A pooled coverage is judged where so many pairs have no mark, and that of marked ones where so many have one.
+# A pooled coverage is judged where so many pairs have no mark; that of marked ones where so many have one.
 SOME_RELIABLE, SOME_MARKED = 0.1, 0.01
 
 Array = NDArray[Any]
