@@ -29,8 +29,9 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 
-# An estimate beyond this many prior scales, declared or default, is named: it is a surprise.
-SURPRISE: Final = 2.0
+# An estimate beyond the first many prior scales, declared or default, is named: it is a surprise. One of the
+# second many standard errors is drawn to 0 by next to nothing.
+SURPRISE, PLAIN = 2.0, 7.0
 MOST_NAMES: Final = 8
 
 
@@ -164,12 +165,13 @@ def _surprising(record: FitRecord) -> BoolVector:
 def surprising(
     record: FitRecord, contrasts: Contrasts, centre: FloatVector, variances: FloatVector
 ) -> BoolVector:
-    """Which functions exceed `SURPRISE` prior scales, shape (k,), as one that is drawn to 0 may.
+    """Which functions exceed `SURPRISE` prior scales and are not `PLAIN`, shape (k,): they may be drawn to 0.
 
     Contrasts of levels in a logistic fit do not count: their outer ends are far out as it is, and a mark that
     takes the large estimates out would leave intervals of the small ones, which miss.
     """
-    far = (np.abs(centre) > SURPRISE * np.sqrt(variances)) & (not record.exact)
+    size, plain = np.abs(centre), PLAIN * contrasts.deviations
+    far = (size > SURPRISE * np.sqrt(variances)) & (size < plain) & (not record.exact)
     if record.link == "logit":
         for term, _ in contrasts.model.cells.of_kind("levels"):
             far = far & ~_only_in(contrasts.rows, term)

@@ -357,7 +357,7 @@ def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshr
             frame,
             schema=schema | {"strong": {"bounds": (-3, 3), "effect": effect}},
             penalty="none",
-            privacy=(4.0, 1e-6),
+            privacy=(0.7, 1e-6),
             seed=1,
         )
         for effect in (3, 20)
@@ -371,6 +371,11 @@ def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshr
     assert "is not shrunk" not in fits[3].to_html()
     assert "Beyond 2 prior scales" not in fits[20].to_html()
     assert "Beyond 2 prior scales" in str(fits[3].refit("l1"))
+    # Of many standard errors next to nothing is drawn away.
+    near = schema | {"strong": {"bounds": (-3, 3), "effect": 3}}
+    plain = dpglm.fit("y ~ strong + weak", frame, schema=near, penalty="none", privacy=(4.0, 1e-6), seed=1)
+    assert plain.tidy().set_index("term").loc["strong", "reliable"]
+    assert "Beyond" not in str(plain)
 
 
 def test_a_level_beyond_twice_its_scale_is_told_as_its_outer_end_is_far_out():
