@@ -357,7 +357,7 @@ def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshr
             frame,
             schema=schema | {"strong": {"bounds": (-3, 3), "effect": effect}},
             penalty="none",
-            privacy=(0.7, 1e-6),
+            privacy=(0.5, 1e-6),
             seed=1,
         )
         for effect in (3, 20)
