@@ -47,6 +47,43 @@ def private_rows() -> pd.DataFrame:
     return UnreadFrame({"y": ["no", "yes"], "x": [987.654, 5.0], "age": [20.0, 30.0], "sex": ["F", "secret"]})
 
 
+def verbs_on(empty: pd.DataFrame, privacy: dpglm.Privacy, ledger: dpglm.Ledger) -> list[Any]:
+    """Every verb that reads a table, on this one, with a ledger that must not be charged."""
+    schema: Any = {"y": ["no", "yes"], "x": (0, 100), "age": (18, 95)}
+    given: dict[str, Any] = {"schema": schema, "privacy": privacy, "ledger": ledger}
+    return [
+        lambda: dpglm.fit("y ~ x + age", empty, **given),
+        lambda: dpglm.plan("y ~ x + age", schema, privacy=privacy).fit(empty, ledger=ledger),
+        lambda: dpglm.fit("y ~ x", {"north": empty, "south": empty}, **given),
+        lambda: dpglm.rank_features("y ~ x + age", empty, **given),
+        lambda: dpglm.describe(empty, **given),
+    ]
+
+
+def test_a_table_without_rows_is_refused_before_the_charge_where_their_number_is_public(
+    tmp_path: Path,
+) -> None:
+    empty = UnreadFrame({"y": [], "x": [], "age": []})
+    one = dpglm.Ledger(tmp_path / "one.db", budget=(9.0, 1e-4))
+    for verb in verbs_on(empty, dpglm.Privacy(1.0, 1e-6), one):
+        with pytest.raises(SchemaError, match="a table without rows"):
+            verb()
+    assert not one.entries
+    with pytest.raises(SchemaError, match="a table without rows"):
+        dpglm.fit("y ~ x", empty, schema={"y": ["no", "yes"], "x": (0, 100)}, privacy=None)
+
+
+def test_a_table_without_rows_is_fitted_where_their_number_is_private(tmp_path: Path) -> None:
+    empty = pd.DataFrame({"y": [], "x": [], "age": []})
+    privacy = dpglm.Privacy(1.0, 1e-6, "add-remove")
+    ledger = dpglm.Ledger(tmp_path / "add.db", budget=dpglm.Privacy(9.0, 1e-4, "add-remove"))
+    for verb in verbs_on(empty, privacy, ledger):
+        verb()
+    assert len(ledger.entries) == 6
+    schema: Any = {"variables": {"y": ["no", "yes"], "x": (0, 100)}, "unit": {"column": "age"}}
+    dpglm.fit("y ~ x", empty, schema=schema, privacy=dpglm.Privacy(1.0, 1e-6))  # persons may have many rows
+
+
 def told(caught: pytest.ExceptionInfo[DpglmError]) -> str:
     """The message, which must have three parts and no private value."""
     error = caught.value

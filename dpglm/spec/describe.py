@@ -12,7 +12,7 @@ from dpglm import __version__
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.column_table import ColumnTable
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.sources import find_schema, open_source
+from dpglm.data.tables.sources import find_schema, open_source, require_rows
 from dpglm.errors import PrivacyError, SchemaError
 from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.mechanisms.noise import NoiseSource
@@ -190,6 +190,8 @@ class _ProfileRun:
     def of(cls, plan: ProfilePlan, data: object, noise: NoiseSource) -> Self:
         """Refusals of the table come here, before a charge."""
         table = ColumnTable(open_source(data), plan.schema, plan.numbers, plan.factors, plan.by)
+        if plan.privacy.rows_are_public:
+            require_rows(data)
         return cls(plan, table, noise)
 
     @property

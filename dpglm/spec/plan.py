@@ -14,6 +14,7 @@ from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
 from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.curator.secure_site import SecureSite
+from dpglm.data.tables.sources import require_rows
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Charge
 from dpglm.mechanisms.base import Rows
@@ -178,9 +179,14 @@ class Plan(Summarised):
             return run.result(records[""])
 
     def _on(self, data: object, *, seeded: bool) -> Run:
-        """Open a table; only the names of its columns are read. Without one of them, a SchemaError."""
+        """Open a table; only the names of its columns are read, and its number of rows where it is public.
+
+        A SchemaError where it lacks a column, or has no rows.
+        """
         spec, plan = self.specification, self
         design = spec.coded_model.design(data)
+        if spec.rows_are_public:
+            require_rows(data)
         problem = spec.problem(design)
         if spec.method.planned_by_row_count:
             plan = replace(plan, releases=spec.method.plan(problem, spec.privacy))

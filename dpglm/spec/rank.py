@@ -14,8 +14,7 @@ from dpglm import __version__
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.unit_box import UnitBox
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.queries import is_query
-from dpglm.data.tables.sources import find_schema
+from dpglm.data.tables.sources import find_schema, require_rows, rows_in_memory
 from dpglm.errors import MethodError, PlanningAdvice
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.base import Rows
@@ -181,7 +180,11 @@ def rank_features(
     kind = rankings[method if isinstance(method, str) else type(method).__name__]
     plan = RankingPlan(kind(problem))
     run = _Run(plan, k if k is None else _k_of(k, len(box.features)), plan.method.table(data), noise)
-    rows, charge = _rows_before(problem, data), (run.guarantee, run.what, plan.fingerprint)
+    public = budget is None or budget.rows_are_public
+    if public:
+        require_rows(data)
+    rows = rows_in_memory(data) if public and box.schema.rows is None else box.schema.rows
+    charge = run.guarantee, run.what, plan.fingerprint
     if admitted(opened, charge):
         _advise(problem, rows)
     state = None
@@ -242,15 +245,6 @@ class _Run:
             version=__version__,
             plan_fingerprint=plan.fingerprint,
         )
-
-
-def _rows_before(problem: RankingProblem, data: object) -> int | None:
-    """How many rows there are, where that is public and told without reading them, as by no query."""
-    privacy, rows = problem.privacy, problem.box.schema.rows
-    if rows is None and privacy is not None and privacy.rows_are_public and not is_query(data):
-        counted = getattr(data, "shape", (None,))[0]
-        return counted if isinstance(counted, int) else None
-    return rows
 
 
 def _advise(problem: RankingProblem, rows: int | None) -> None:

@@ -151,6 +151,25 @@ def is_table(value: object) -> bool:
     return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in FRAMES)
 
 
+def rows_in_memory(data: object) -> int | None:
+    """How many rows a frame in memory has; None of files and queries, which would have to be read."""
+    import pandas as pd
+
+    known = isinstance(data, pd.DataFrame) or not is_query(data)  # of a query it would run it
+    counted = getattr(data, "shape", (None,))[0] if known else None
+    return counted if isinstance(counted, int) else None
+
+
+def require_rows(data: object) -> None:
+    """Refuse a frame in memory without rows; only where the number of rows is public may it be asked."""
+    if rows_in_memory(data) == 0:
+        raise SchemaError(
+            "a table without rows",
+            expected="one row or more; nothing was charged",
+            remedy="Look at the filter or the join that made the table.",
+        )
+
+
 def marks_of(data: object) -> list[object]:
     """What two tables have in common that are one in part: their files, or the object in memory."""
     return file_marks(data) if is_paths(data) else [id(data)]

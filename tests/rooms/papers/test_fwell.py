@@ -463,7 +463,7 @@ def test_tables_by_site_and_no_budget_are_refused() -> None:
 
 
 @pytest.mark.parametrize("method", ["fwell", "fwell-kmeans", "fwell-block", "marginal"])
-def test_hostile_tables_raise_nothing(method: Any) -> None:
+def test_hostile_tables_raise_nothing(method: Any, tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
             "y": ["no", None, "yes", "?", 3] * 5,
@@ -473,7 +473,9 @@ def test_hostile_tables_raise_nothing(method: Any) -> None:
         },
         dtype=object,
     )
-    for table in (frame, frame.head(1), frame.head(0)):
+    empty = tmp_path / "empty.csv"
+    frame.head(0).to_csv(empty, index=False)
+    for table in (frame, frame.head(1), empty):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PlanningAdvice)
             ranking = dpglm.rank_features("y ~ .", table, schema=SMALL, method=method, privacy=(1.0, 1e-6))
