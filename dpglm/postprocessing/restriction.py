@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+from scipy.linalg import null_space
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties.elastic_net import NoPenalty
 from dpglm.inference.coefficients import coefficients, scaling_of
-from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.contrasts import Contrasts, wald
+from dpglm.inference.interval_model import interval_model
 from dpglm.inference.restricted_model import Restricted, restricted
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import store_error
@@ -22,6 +26,8 @@ from dpglm.postprocessing.grid import row_map_of
 from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord, SpecificationDocument
 from dpglm.postprocessing.refits import FREE
+from dpglm.postprocessing.wald import anova
+from dpglm.tables.table import plain_number
 from dpglm.typing import FloatMatrix
 
 if TYPE_CHECKING:
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from dpglm.tables.table import Fact
 
 Merge = Mapping[str, Mapping[Any, Sequence[Any]]]
+# So many terms are looked at for one that can be left out; each takes the time of a refit.
+MOST_TRIED: Final = 5
 
 
 @parts.register("submodel")
@@ -94,22 +102,10 @@ def submodel(record: FitRecord, drop: object, merge: object) -> FitRecord:
             expected="one fit at one site",
             remedy="Make the submodel of each site's fit, or fit it anew.",
         )
-    assert record.released is not None
-    scales = record.scales
-    moments = {} if scales is None else scales.moments
-    found = row_map_of(record).submodel(names, groups, moments, 1.0 if scales is None else scales.longer)
-    coding = found.coding
-    words = _words(names, groups)
-    whole, matrix, fitted, rows = record.released, found.matrix, record.specification, None
-    if isinstance(record.part, SubmodelOf):
-        whole, matrix = record.part.whole, record.part.matrix @ matrix
-        fitted, rows, words = record.part.fitted, record.part.rows, f"{record.part.words}, {words}"
-    elif isinstance(record.part, ExactFit):
-        rows = record.part.rows
-    part = SubmodelOf(fitted, whole, matrix, words, rows)
-    terms = _in_units(coding.term_columns, row_map_of(record).term_columns, record.released.term_columns)
-    known = part.restricted(terms)
-    _require_near(known, coding.user_from_coded)
+    found, part, terms = _part(record, names, groups)
+    scales, coding, known = record.scales, found.coding, part.restricted(terms)
+    if not (away := known.distance(coding.user_from_coded)) <= known.limit:
+        raise _too_far(record, part, known, away)
     own = replace(known.model.released, term_columns=terms)
     contrasts = Contrasts(known.model, coding.user_from_coded)
     fit = coefficients(contrasts, scaling_of(coding.user_from_coded, coding.names), NoPenalty(), None)
@@ -139,6 +135,26 @@ def submodel(record: FitRecord, drop: object, merge: object) -> FitRecord:
         row_map=found.row_map,
         description=replace(record.description, penalty_applied=FREE),
     )
+
+
+def _part(
+    record: FitRecord, names: list[str], groups: Merge
+) -> tuple[Any, SubmodelOf, tuple[TermColumns, ...]]:
+    """A submodel's coding, what it is made of, and its term columns in the units of what was released."""
+    assert record.released is not None
+    scales = record.scales
+    moments = {} if scales is None else scales.moments
+    found = row_map_of(record).submodel(names, groups, moments, 1.0 if scales is None else scales.longer)
+    words = _words(names, groups)
+    whole, matrix, fitted, rows = record.released, found.matrix, record.specification, None
+    if isinstance(record.part, SubmodelOf):
+        whole, matrix = record.part.whole, record.part.matrix @ matrix
+        fitted, rows, words = record.part.fitted, record.part.rows, f"{record.part.words}, {words}"
+    elif isinstance(record.part, ExactFit):
+        rows = record.part.rows
+    declared = row_map_of(record).term_columns
+    terms = _in_units(found.coding.term_columns, declared, record.released.term_columns)
+    return found, SubmodelOf(fitted, whole, matrix, words, rows), terms
 
 
 def _asked(drop: object, merge: object) -> tuple[list[str], Merge]:
@@ -176,15 +192,39 @@ def _in_units(
     return tuple(replace(term, prior=term.prior * factors.get(term.kind, every)) for term in terms)
 
 
-def _require_near(found: Restricted, user_from_coded: FloatMatrix) -> None:
-    away = found.distance(user_from_coded)
-    if not away <= found.limit:
-        raise MethodError(
-            "a submodel too far from the fit for its released numbers: what was left out matters so much "
-            f"that coefficients could be off by a tenth of a standard error (distance {away:.2g})",
-            expected=f"a distance of at most {found.limit:g}",
-            remedy="Keep the term, or the levels apart; or fit the submodel anew, at its price.",
-        )
+def _too_far(record: FitRecord, part: SubmodelOf, found: Restricted, away: float) -> MethodError:
+    """Why a submodel is refused, in standard errors of the fit, and which terms can be left out instead."""
+    left_out = null_space(part.matrix.T).T
+    with np.errstate(all="ignore"):
+        chi_squared, _ = wald(interval_model(part.whole), left_out, np.zeros(len(left_out)))
+        errors = math.sqrt(max(chi_squared, 0.0))
+        most = errors * math.sqrt(found.limit / away)  # the distance grows with the square of it
+    least = [str(name) for name in anova(record, 2).sort_values("statistic", kind="stable")["term"]]
+    near = list(takewhile(lambda name: _is_near(record, name), least[:MOST_TRIED]))
+    each = ", each by itself" if len(near) > 1 else ""
+    accepted = f"Accepted{each}: drop={' or '.join(map(repr, near))}."
+    none = f"Not even drop={least[0]!r}, of the least statistic in anova(), is accepted."
+    bound = f"a distance of at most {found.limit:g}, which is about {_two_digits(most)} standard errors here"
+    return MethodError(
+        f"a submodel too far from the fit for its released numbers: it is {_two_digits(errors)} standard "
+        f"errors away, and coefficients could be off by a tenth of one (distance {_two_digits(away)})",
+        expected=bound if math.isfinite(away) else "a formula with an intercept, or no distance is known",
+        remedy=f"{accepted if near else none} Otherwise fit the submodel anew, at its price.",
+    )
+
+
+def _two_digits(value: float) -> str:
+    return plain_number(float(f"{value:.2g}"))
+
+
+def _is_near(record: FitRecord, name: str) -> bool:
+    """Whether a submodel without one term would be accepted."""
+    try:
+        found, part, terms = _part(record, [name], {})
+    except MethodError:  # the baseline hazards
+        return False
+    known = part.restricted(terms)
+    return known.distance(found.coding.user_from_coded) <= known.limit
 
 
 def paid_specification(record: FitRecord) -> SpecificationDocument:

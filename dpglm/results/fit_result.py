@@ -231,7 +231,8 @@ class FitResult(Effects, PlugIn):
             Levels that become one: ``{"job": {"other": ["x", "y"]}}``. The result predicts for either.
 
         A submodel of a linear regression is exact. That of another model is refused, by a MethodError, where
-        it is too far from the fit: `docs/guide.md` says how far. Its `specification` is that of the submodel.
+        it is too far from the fit; the error says how far, and what can be dropped. Its `specification` is
+        that of the submodel.
         """
         if drop is None and merge is None:
             return FitResult(refits.refit(self._record, penalty, strength))

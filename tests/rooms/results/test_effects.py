@@ -303,6 +303,35 @@ def test_submodels_that_mean_nothing_are_refused(
         exact.refit(**asked)
 
 
+def test_a_submodel_that_is_too_far_says_how_far_and_what_would_do() -> None:
+    women = dpglm.load_data("fair")
+    formula = "affair ~ age + yrs_married + educ + children + religious + rate_marriage"
+    fit = dpglm.fit(formula, women, privacy=(4.0, 1e-6), seed=1)
+    tests, accepted = fit.anova().set_index("term")["statistic"], []
+    for term in tests.index:
+        try:
+            fit.refit(drop=term)
+            accepted.append(term)
+        except MethodError as error:
+            told = re.search(r"is (\S+) standard errors away.*\(distance (\S+)\)", error.found)
+            limit = re.search(r"at most (\S+), which is about (\S+) standard errors", error.expected)
+            assert told is not None
+            assert limit is not None
+            assert float(told[1]) == pytest.approx(np.sqrt(tests[term]), rel=0.05)  # of two digits
+            assert float(told[2]) > float(limit[1]) == 0.15
+            assert float(limit[2]) < float(told[1])
+            named = set(re.findall(r"'([^']+)'", error.remedy))
+    assert 0 < len(accepted) < len(tests)
+    assert named == set(accepted)
+    with pytest.raises(MethodError, match=f"drop=.*'{accepted[0]}'"):
+        fit.refit(drop=["rate_marriage", accepted[0]])
+    with pytest.raises(MethodError, match="Not even drop='religious'"):
+        dpglm.fit("affair ~ age + religious", women, privacy=(8.0, 1e-6), seed=1).refit(drop="age")
+    bare = dpglm.fit("affair ~ 0 + age + religious", women, privacy=(8.0, 1e-6), seed=1)
+    with pytest.raises(MethodError, match="a formula with an intercept"):
+        bare.refit(drop="age")
+
+
 def test_exact_numbers_are_never_beside_a_promise(exact: dpglm.FitResult, fit: dpglm.FitResult) -> None:
     text = store.to_json(exact._record)
     assert store.from_json(text) == exact._record
