@@ -101,7 +101,8 @@ def test_quartiles_are_in_order_and_between_the_bounds_however_small_the_budget(
 def test_a_constant_column_and_few_rows_are_told_or_absent_without_a_fault() -> None:
     for rows in (1, 200):
         frame = table(rows).assign(x=3.0)
-        told = profile(data=frame, by=None)
+        privacy = dpglm.Privacy(1.0, 1e-6, "replace-one" if rows else "add-remove")
+        told = profile(privacy, data=frame, by=None)
         assert len(quartiles(told)) == 9
         assert set(told.quartiles.columns) == set(NAMES)
     assert profile(data=table(5000).assign(x=3.0)).quartiles.loc["x"].tolist() == [3.0, 3.0, 3.0]
