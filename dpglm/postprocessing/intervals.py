@@ -31,7 +31,7 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 
 # An estimate beyond the first many prior scales, declared or default, is named: it is a surprise. One of the
 # second many standard errors is drawn to 0 by next to nothing.
-SURPRISE, PLAIN = 2.0, 7.0
+SURPRISE, PLAIN = 2.0, 10.0
 MOST_NAMES: Final = 8
 
 
