@@ -60,6 +60,7 @@ def verbs_on(empty: pd.DataFrame, privacy: dpglm.Privacy, ledger: dpglm.Ledger) 
     ]
 
 
+@pytest.mark.papers
 def test_a_table_without_rows_is_refused_before_the_charge_where_their_number_is_public(
     tmp_path: Path,
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_table_without_rows_is_refused_before_the_charge_where_their_number_is
         dpglm.fit("y ~ x", empty, schema={"y": ["no", "yes"], "x": (0, 100)}, privacy=None)
 
 
+@pytest.mark.papers
 def test_a_table_without_rows_is_fitted_where_their_number_is_private(tmp_path: Path) -> None:
     empty = pd.DataFrame({"y": [], "x": [], "age": []})
     privacy = dpglm.Privacy(1.0, 1e-6, "add-remove")

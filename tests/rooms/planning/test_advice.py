@@ -125,7 +125,7 @@ def test_it_is_raised_once_before_the_charge_and_from_public_facts_alone(data: s
     assert len(ledger.entries) == 0
 
 
-@pytest.mark.parametrize("verb", ["fit", "fit at sites", "rank"])
+@pytest.mark.parametrize("verb", ["fit", "fit at sites", pytest.param("rank", marks=pytest.mark.papers)])
 @pytest.mark.parametrize(
     ("budget", "seed", "told"),
     [
