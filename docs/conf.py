@@ -18,7 +18,7 @@ version = release = dpglm.__version__
 root_doc = "docs/index"
 include_patterns = [
     *(f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY")),
-    *("docs/**", "vignettes/*.md", "data/*.md", "dpglm/**/*.md"),
+    *("docs/**", "vignettes/*.md", "data/*.md", "r/README.md", "dpglm/**/*.md"),
 ]
 exclude_patterns = ["docs/_build/**", "docs/_templates/**"]
 extensions = [

@@ -1,0 +1,4 @@
+library(testthat)
+library(dpglm)
+
+test_check("dpglm")

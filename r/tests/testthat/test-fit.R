@@ -1,0 +1,155 @@
+test_that("without privacy the numbers are those of glm and lm", {
+  skip_without_python()
+  table <- na.omit(patients())
+  logistic <- dpglm(ill ~ age * smoker + ward, table, schema, penalty = "none", privacy = NULL)
+  ours <- glm(I(ill == "yes") ~ age * smoker + ward, binomial, table)
+  expect_equal(unname(sort(coef(logistic))), unname(sort(coef(ours))), tolerance = 1e-5)
+  expect_equal(unname(sort(sqrt(diag(vcov(logistic))))), unname(sort(sqrt(diag(vcov(ours))))), tolerance = 1e-4)
+  expect_equal(as.numeric(logLik(logistic)), as.numeric(logLik(ours)), tolerance = 1e-6)
+  expect_equal(AIC(logistic), AIC(ours), tolerance = 1e-6)
+  new <- table[1:5, ]
+  expect_equal(predict(logistic, new), unname(predict(ours, new)), tolerance = 1e-5)
+  expect_equal(predict(logistic, new, type = "response"), unname(predict(ours, new, type = "response")),
+    tolerance = 1e-5)
+  linear <- dpglm(cost ~ age + sex, table, schema, family = gaussian, penalty = "none", privacy = NULL)
+  expect_equal(unname(coef(linear)[c("Intercept", "age")]), unname(coef(lm(cost ~ age + sex, table))[1:2]),
+    tolerance = 1e-5)
+})
+
+test_that("missing values of every type are missing in Python", {
+  skip_without_python()
+  table <- patients(200)
+  columns <- dpglm:::frame_in_python(table, NULL)
+  missing <- reticulate::py_to_r(columns$isna()$sum()$to_dict())
+  expect_equal(unlist(missing)[names(table)], colSums(is.na(table)), ignore_attr = FALSE)
+  expect_equal(dpglm:::as_frame(columns)$ward, as.character(table$ward))
+  expect_equal(dpglm:::as_frame(columns)$age, as.numeric(table$age))
+  expect_equal(dpglm:::as_frame(columns)$smoker, c("False", "True")[table$smoker + 1])
+})
+
+test_that("columns that are not declared stay in R, and odd ones are refused by type", {
+  skip_without_python()
+  table <- patients(300)
+  table$notes <- I(as.list(seq_len(300)))
+  expect_s3_class(quietly(dpglm(ill ~ age, table, schema, privacy = 4, seed = 1)), "dpglm")
+  table$age <- I(as.list(table$age))
+  expect_error(dpglm(ill ~ age, table, schema, privacy = 4, seed = 1), "class")
+})
+
+test_that("a private fit answers as a glm does", {
+  skip_without_python()
+  fit <- quietly(dpglm(ill ~ age + ward + blood.sugar, patients(), schema,
+    privacy = dp_privacy(4, 1e-6, "add-remove"), seed = 5))
+  expect_output(print(fit), "NOT PRIVATE: seeded")
+  expect_output(print(summary(fit)), "epsilon")
+  expect_equal(dim(coef(summary(fit))), c(5, 4))
+  expect_equal(rownames(confint(fit)), names(coef(fit)))
+  expect_equal(colnames(confint(fit, level = 0.9)), c("5 %", "95 %"))
+  expect_equal(dim(confint(fit, "age")), c(1, 2))
+  expect_equal(dimnames(vcov(fit)), list(names(coef(fit)), names(coef(fit))))
+  expect_true(is.na(nobs(fit)))
+  expect_equal(formula(fit), ill ~ age + ward + blood.sugar, ignore_formula_env = TRUE)
+  new <- data.frame(age = c(30, 60), ward = c("A", "C"), blood.sugar = 5)
+  odds <- predict(fit, new)
+  expect_equal(predict(fit, new, type = "response"), plogis(odds))
+  with_errors <- predict(fit, new, type = "response", se.fit = TRUE)
+  expect_true(all(with_errors$conf.low < with_errors$fit & with_errors$fit < with_errors$conf.high))
+  expect_equal(nrow(dp_margins(fit, "ward")), 3)
+  expect_equal(nrow(dp_margins(fit, effect = "age", at = list(age = c(30, 60)))), 2)
+  expect_equal(nrow(dp_grid(fit, age = c(30, 60), ward = NULL)), 6)
+  expect_equal(dp_contrast(fit, list(age = 10))$estimate, unname(10 * coef(fit)["age"]))
+  expect_true(all(c("term", "df", "p_value") %in% names(anova(fit))))
+  pdf(NULL)
+  expect_identical(plot(fit), fit)
+  dev.off()
+})
+
+test_that("tables are broom's", {
+  skip_without_python()
+  fit <- quietly(dpglm(ill ~ age + ward, patients(), schema, privacy = c(4, 1e-6), seed = 5))
+  expect_equal(names(tidy(fit))[1:5], c("term", "estimate", "std.error", "statistic", "p.value"))
+  narrow <- tidy(fit, conf.int = TRUE, conf.level = 0.5)
+  wide <- tidy(fit, conf.int = TRUE)
+  expect_true(all(narrow$conf.high - narrow$conf.low < wide$conf.high - wide$conf.low))
+  expect_equal(tidy(fit, exponentiate = TRUE)$estimate, exp(tidy(fit)$estimate))
+  expect_equal(nrow(glance(fit)), 1)
+  expect_type(tidy(fit)$reliable, "logical")
+})
+
+test_that("what would tell about rows is refused with a remedy", {
+  skip_without_python()
+  fit <- quietly(dpglm(ill ~ age, patients(), schema, privacy = c(4, 1e-6), seed = 5))
+  for (call in list(residuals, fitted, deviance, AIC, BIC, logLik, predict)) {
+    expect_error(call(fit), "Remedy", class = "dpglm_error")
+  }
+  expect_error(update(fit, . ~ . - age), "spend the budget again")
+  expect_error(anova(fit, fit), "deviances")
+})
+
+test_that("errors and advice of Python are conditions", {
+  skip_without_python()
+  table <- patients(300)
+  expect_error(dpglm(ill ~ height, table, schema, privacy = 1), class = "dpglm_FormulaError")
+  expect_error(dpglm(ill ~ age, table, schema), "privacy")
+  expect_error(dpglm(ill ~ age, table, list(ill = c("no", "yes"), age = c(95, 18)), privacy = 1),
+    class = "dpglm_SchemaError")
+  expect_warning(dpglm(ill ~ age + ward, table, c(schema, list()), privacy = 0.01, seed = 1), class = "dpglm_warning")
+})
+
+test_that("free refits and lists of columns spend nothing", {
+  skip_without_python()
+  fit <- quietly(dpglm(cost ~ age + ward + sex, patients(), schema, family = gaussian(), privacy = c(4, 1e-6), seed = 5))
+  sparse <- dp_refit(fit, "l1", strength = 0.2)
+  expect_lte(sum(coef(sparse) != 0), length(coef(fit)))
+  smaller <- dp_refit(fit, drop = "sex")
+  expect_equal(setdiff(names(coef(fit)), names(coef(smaller))), "sex[T.M]")
+  expect_s3_class(dp_select(fit), "dpglm")
+})
+
+test_that("a ledger is charged before rows are read, and a refused budget is an error", {
+  skip_without_python()
+  path <- tempfile(fileext = ".db")
+  ledger <- dp_ledger(path, budget = c(1.5, 1e-5), dataset = "ward-7")
+  quietly(dpglm(ill ~ age, patients(), schema, privacy = c(1, 1e-6), ledger = ledger))
+  expect_output(print(ledger), "ward-7")
+  expect_error(quietly(dpglm(ill ~ age, patients(), schema, privacy = c(1, 1e-6), ledger = ledger)),
+    class = "dpglm_BudgetExceeded")
+})
+
+test_that("a fit survives saveRDS, files and a session that has no Python object", {
+  skip_without_python()
+  fit <- quietly(dpglm(ill ~ age, patients(), schema, privacy = c(4, 1e-6), seed = 5))
+  path <- tempfile(fileext = ".rds")
+  saveRDS(fit, path)
+  again <- readRDS(path)
+  again$kept <- new.env()
+  expect_equal(coef(again), coef(fit))
+  file <- tempfile(fileext = ".json")
+  dp_save(fit, file)
+  expect_equal(confint(dp_load(file)), confint(fit))
+  page <- tempfile(fileext = ".html")
+  dp_report(fit, page, facts = list(organisation = "Ward 7"))
+  expect_match(paste(readLines(page, warn = FALSE), collapse = ""), "Ward 7")
+})
+
+test_that("plans, profiles, sites, survival and ordered levels work", {
+  skip_without_python()
+  table <- patients()
+  plan <- dp_plan(ill ~ age + ward, schema, n = 3000, privacy = c(4, 1e-6))
+  expect_output(print(plan), "epsilon")
+  expect_s3_class(quietly(dpglm(plan, table, seed = 1)), "dpglm")
+  profile <- dp_describe(table, schema, by = "ward", columns = c("age", "sex"), privacy = c(1, 1e-6), seed = 1)
+  expect_output(print(profile), "age")
+  expect_gt(nrow(tidy(profile)), 3)
+  sites <- quietly(dpglm(ill ~ age, split(table[!is.na(table$sex), ], table$sex[!is.na(table$sex)]), schema,
+    privacy = c(4, 1e-6), seed = 1))
+  expect_named(sites, c("F", "M"))
+  table$week <- pmin(rgeom(nrow(table), 0.2) + 1, 6)
+  declared <- c(schema, list(week = c(1, 6)))
+  survival <- quietly(dpglm(Surv(week, ill) ~ age, table, declared, privacy = c(4, 1e-6), seed = 1))
+  expect_s3_class(survival, "dpglm")
+  table$pain <- factor(sample(c("none", "some", "much"), nrow(table), TRUE))
+  declared$pain <- list(levels = c("none", "some", "much"), ordered = TRUE)
+  ordinal <- quietly(dpglm(pain ~ age, table, declared, family = "ordinal", privacy = c(4, 1e-6), seed = 1))
+  expect_equal(dim(predict(ordinal, table[1:4, ], type = "response")), c(4, 3))
+})

@@ -1,0 +1,30 @@
+test_that("formulas of R are written as patsy reads them", {
+  words <- function(f) dpglm:::patsy_formula(f)
+  expect_equal(words(ill ~ age + job), "ill ~ age + job")
+  expect_equal(words(ill ~ age * job - 1), "ill ~ age * job - 1")
+  expect_equal(words(ill ~ I(age^2) + (a + b)^2), "ill ~ I(age**2) + (a + b)**2")
+  expect_equal(words(ill ~ log(age) + offset(log(years))), "ill ~ np.log(age) + offset(np.log(years))")
+  expect_equal(words(ill ~ factor(job) + relevel(ward, ref = "B")), "ill ~ C(job) + C(ward, Treatment(\"B\"))")
+  expect_equal(words(y ~ blood.sugar + `odd name` + class), "y ~ Q(\"blood.sugar\") + Q(\"odd name\") + Q(\"class\")")
+  expect_equal(words(Surv(week, left) ~ bs(age, knots = c(30, 50))), "Surv(week, left) ~ bs(age, knots=[30, 50])")
+  expect_equal(words(y ~ -x + I(1e6 * x) + I(x > 0.1)), "y ~ -x + I(1000000 * x) + I(x > 0.1)")
+  expect_equal(words("y ~ x"), "y ~ x")
+  expect_error(words(~x), "two sides")
+  expect_error(words(y ~ poly(x, 2)), "x + I(x^2)", fixed = TRUE)
+  expect_error(words(y ~ ns(x, 3)), "bs()", fixed = TRUE)
+  expect_error(words(y ~ a %in% b), "a:b", fixed = TRUE)
+})
+
+test_that("long formulas stay whole", {
+  names <- paste0("column_with_a_long_name_", 1:40)
+  f <- as.formula(paste("y ~", paste(names, collapse = " + ")))
+  expect_equal(dpglm:::patsy_formula(f), paste("y ~", paste(names, collapse = " + ")))
+})
+
+test_that("families of R have the names of Python", {
+  expect_equal(dpglm:::family_name(binomial), "binomial")
+  expect_equal(dpglm:::family_name(quasipoisson()), "poisson")
+  expect_equal(dpglm:::family_name("ordinal"), "ordinal")
+  expect_error(dpglm:::family_name(binomial("probit")), "probit")
+  expect_error(dpglm:::family_name(Gamma()), "Gamma")
+})
