@@ -18,6 +18,8 @@ from dpglm.factor_rows import FactorRows
 from dpglm.threads import ONE_THREAD_EACH, thread_count
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
+# Rows that are coded, kept and read at a time: few calls, each of numbers that fit into a cache.
+ROWS = 8000
 # Chunks that one thread reads before its sum is added to the others. It decides the order of additions; how
 # many threads there are does not.
 STRETCH = 16

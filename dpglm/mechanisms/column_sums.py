@@ -262,15 +262,19 @@ class ColumnSums(SumRelease):
         group, member = _codes(X[0], self.groups)
         shares = member.astype(np.int64) if parts is None else np.where(member, parts, 0)
         numbers = X[1 : 1 + len(self.missing)]
-        present = np.isfinite(numbers)
+        present = np.isfinite(numbers) & member
         steps = np.rint(np.clip(np.where(present, numbers, 0.0), -1.0, 1.0) * GRID)  # proof: clip
-        whole = steps.astype(np.int64)
-        weighted = whole * shares
-        powers = np.stack([present * shares, weighted, weighted * whole], axis=1)
-        columns = [
-            self._by_group(group, shares[None]),
-            self._by_group(group, powers.reshape(3 * len(numbers), len(shares))),
-        ]
+        columns = [self._by_group(group, shares[None])]
+        if self.groups == 1 and parts is None:
+            wide = steps.astype(np.float64)
+            squared = np.einsum("ij,ij->i", wide, wide)
+            powers = np.stack([present.sum(axis=1), wide.sum(axis=1), squared], axis=1)
+            columns.append(powers.astype(np.int64).reshape(1, -1))  # proof: exact
+        else:
+            whole = steps.astype(np.int64)
+            weighted = whole * shares
+            powers = np.stack([present * shares, weighted, weighted * whole], axis=1)
+            columns.append(self._by_group(group, powers.reshape(3 * len(numbers), len(shares))))
         for codes, count in zip(X[1 + len(self.missing) :], self.levels, strict=True):
             level, there = _codes(codes, count)
             cell, counted = group * count + level, np.where(there, shares, 0)

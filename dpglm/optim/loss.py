@@ -14,9 +14,9 @@ from dpglm.glm.families.base import Family
 from dpglm.rows import ArrayChunk, Home, Placed, RowChunk, Together, home_of, placed, rows_at, total
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 
-# Bytes of the float64 working copy of a piece of rows: close to a level-2 cache, measured.
-_CACHE = 2**21
-_WIDEST, _NARROWEST = 2048, 128
+# Bytes of the float64 working copy of a piece of rows, measured: in a cache, and few calls.
+_CACHE = 2**22
+_WIDEST, _NARROWEST = 8192, 128
 # Below this a row's curvature is nothing beside the others', and its products would be slow denormal numbers.
 _SMALLEST_ROOT = np.float32(1e-15)
 

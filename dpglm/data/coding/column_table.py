@@ -15,10 +15,8 @@ from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.cluster import ElsewhereChunk
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
-from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
+from dpglm.rows import ROWS, ArrayChunk, LazyChunk, RowChunk
 from dpglm.typing import FloatVector, IntVector
-
-_CHUNK_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +98,10 @@ class ColumnTable:
             columns = self.schema.clean(frame, self._columns, kept)
             count = len(frame) if kept is None else len(kept)
             total += count
-            for first in range(0, count, _CHUNK_ROWS):
-                part = slice(first, first + _CHUNK_ROWS)
+            for first in range(0, count, ROWS):
+                part = slice(first, first + ROWS)
                 some = {name: values[part] for name, values in columns.items()}
-                size, shares = min(_CHUNK_ROWS, count - first), None if share is None else share[part]
+                size, shares = min(ROWS, count - first), None if share is None else share[part]
                 yield LazyChunk(size, partial(self._coded, some, shares, size))
         object.__setattr__(self, "_rows", total)  # only a pass that ran to its end knows
 

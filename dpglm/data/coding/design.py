@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,8 @@ from dpglm.data.tables.source import Source
 from dpglm.errors import MethodError
 from dpglm.factor_rows import FactorRows, blanked, squares
 from dpglm.kept_rows import KeptRows, is_here, lock
-from dpglm.rows import ArrayChunk, Home, Later, LazyChunk, RowChunk
+from dpglm.rows import ROWS, ArrayChunk, Home, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
-
-_CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
-_ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
 
 
 class Design:
@@ -104,7 +101,7 @@ class Design:
         return self._rows
 
     def chunks(self) -> Iterator[RowChunk]:
-        """All rows in order, in chunks of 2,000 rows or fewer; the same at each call."""
+        """All rows in order, in chunks of 8,000 rows or fewer; the same at each call."""
         rows = 0
         for chunk in self._kept.chunks():
             rows += chunk.count
@@ -117,9 +114,9 @@ class Design:
             yield from elsewhere.chunks()
             return
         for piece, (count, coded) in enumerate(self._coded()):
-            for place, first in enumerate(range(0, count, _CHUNK_ROWS)):
+            for place, first in enumerate(range(0, count, ROWS)):
                 made = partial(_at, coded, place)
-                yield LazyChunk(min(_CHUNK_ROWS, count - first), made, Home(None, piece))
+                yield LazyChunk(min(ROWS, count - first), made, Home(None, piece))
 
     def _coded(self) -> Iterator[tuple[int, Later[list[RowChunk]]]]:
         """How many rows a frame of the source has, and its chunks, made by the thread that reads them."""
@@ -148,8 +145,8 @@ class Design:
 
     def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])
-        for start in range(0, rows, _ENCODED_ROWS):
-            part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
+        for start in range(0, rows, ROWS):
+            part = {name: column[start : start + ROWS] for name, column in columns.items()}
             X, offset, usable = self._coding.encoded(part)
             y, answered = self._response.code(part[self._answer])
             unusable = ~(usable & answered & _bounded(X))
@@ -160,15 +157,12 @@ class Design:
             if unusable.any():
                 X, y = blanked(X, unusable), blanked(y, unusable)
                 offset = None if offset is None else blanked(offset, unusable)
-            for first in range(0, len(y), _CHUNK_ROWS):
-                rows_of = slice(first, first + _CHUNK_ROWS)
-                # Copies: a view would keep the larger array alive, and rows of a chunk lie side by side.
-                shares = None if share is None else share[start:][rows_of].copy()
-                offsets = None if offset is None else offset[rows_of].copy()
-                some = (X.rows_at(rows_of) if isinstance(X, FactorRows) else X[:, rows_of]).copy()
-                chunk = ArrayChunk(some, y[rows_of].copy(), offsets, shares, shares)
-                lock(chunk)
-                yield chunk
+            # Copies: views would keep columns of the whole frame alive.
+            shares = None if share is None else share[start : start + ROWS].copy()
+            X = X.copy() if isinstance(X, FactorRows) else X
+            chunk = ArrayChunk(X, y.copy(), offset, shares, shares)
+            lock(chunk)
+            yield chunk
 
 
 def _at(chunks: Later[list[RowChunk]], place: int) -> RowChunk:

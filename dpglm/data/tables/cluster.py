@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from dpglm.data.tables.source import CHUNK_ROWS, Source
 from dpglm.errors import ClusterError
 from dpglm.factor_rows import FactorRows
 from dpglm.kept_rows import arrays
-from dpglm.rows import ArrayChunk, ForwardChunk, Home, LazyChunk, RowChunk, itself
+from dpglm.rows import ROWS, ArrayChunk, ForwardChunk, Home, LazyChunk, RowChunk, itself
 from dpglm.typing import FloatVector, IntVector
 
-# Rows of a coded chunk, as everywhere.
-_ROWS: Final = 2000
 # Which rows of a frame count and their shares; both None where all do, each for itself.
 Kept: TypeAlias = tuple[IntVector | None, FloatVector | None]
 # Chunks of a frame; the frame is one of the source's, with at least the columns asked for.
@@ -109,9 +107,9 @@ class ClusterRows(ABC):
     def chunks(self) -> list[ElsewhereChunk]:
         """Handles of all chunks, in the order of the rows."""
         return [
-            ElsewhereChunk(self, piece, place, min(_ROWS, count - first))
+            ElsewhereChunk(self, piece, place, min(ROWS, count - first))
             for piece, count in enumerate(self._counts)
-            for place, first in enumerate(range(0, count, _ROWS))
+            for place, first in enumerate(range(0, count, ROWS))
         ]
 
     def fetched(self, piece: int) -> Sequence[RowChunk]:
@@ -220,10 +218,10 @@ def unchanged(piece: Piece | Failed, mark: bytes) -> Sequence[RowChunk] | Failed
 
 
 def _even(chunks: Sequence[RowChunk]) -> Iterator[ArrayChunk]:
-    """The same rows in chunks of 2,000, the last one fewer."""
+    """The same rows in chunks of `ROWS`, the last one fewer."""
     ends = np.cumsum([0, *(chunk.count for chunk in chunks)])
-    for first in range(0, int(ends[-1]), _ROWS):
-        last = min(first + _ROWS, int(ends[-1]))
+    for first in range(0, int(ends[-1]), ROWS):
+        last = min(first + ROWS, int(ends[-1]))
         parts = [
             (chunk, slice(max(first - start, 0), min(last, stop) - start))
             for chunk, (start, stop) in zip(chunks, pairwise(ends.tolist()), strict=True)

@@ -84,11 +84,11 @@ def test_rows_that_cannot_be_used_are_zero_and_still_there():
     np.testing.assert_array_equal(offset[usable], frame["w"].to_numpy()[usable])
 
 
-def test_blocks_are_2000_rows_in_float32_side_by_side_and_read_only():
+def test_blocks_are_8000_rows_in_float32_side_by_side_and_read_only():
     for encoder in (TinyEncoder(), real_encoder()):
-        design = design_of(table(5000), encoder)
+        design = design_of(table(20_000), encoder)
         blocks = list(design.chunks())
-        assert [len(block.y) for block in blocks] == [2000, 2000, 1000]
+        assert [len(block.y) for block in blocks] == [8000, 8000, 4000]
         for block in blocks:
             assert block.X.dtype == np.float32
             assert block.X.shape == (design.size, len(block.y))

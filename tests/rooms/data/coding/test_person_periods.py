@@ -15,6 +15,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.source import CHUNK_ROWS
 from dpglm.errors import SchemaError
 from dpglm.glm.families import families
+from dpglm.rows import ROWS
 from dpglm.typing import SHARES
 
 SCHEMA: dict[str, Any] = {"week": (1, 4), "left": ["no", "yes"], "x": (0, 10)}
@@ -129,7 +130,7 @@ def test_chunks_do_not_depend_on_how_a_table_is_cut() -> None:
     )
     model = CodedModel.of("Surv(week, left) ~ x", Schema.of(SCHEMA), families["binomial"]())
     chunks = list(model.design(table).chunks())
-    assert all(chunk.count == len(chunk.y) == chunk.X.shape[1] <= 2000 for chunk in chunks)
+    assert all(chunk.count == len(chunk.y) == chunk.X.shape[1] <= ROWS for chunk in chunks)
     assert sum(chunk.count for chunk in chunks) == int(table["week"].sum())
     assert sum(float(np.asarray(chunk.y).sum()) for chunk in chunks) == (table["left"] == "yes").sum()
     assert {float(share) for chunk in chunks for share in np.asarray(chunk.share)} == {0.25}

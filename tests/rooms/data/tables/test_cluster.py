@@ -25,6 +25,7 @@ from dpglm.data.tables.cluster import ClusterRows, Failed, coded_piece, cuts_of,
 from dpglm.errors import ClusterError, SchemaError
 from dpglm.factor_rows import FactorRows, SimplexColumns
 from dpglm.kept_rows import KeptRows, Remembered
+from dpglm.rows import ROWS as ROWS_OF_CHUNK
 from dpglm.rows import ArrayChunk, LazyChunk, total
 
 ROWS = 70_000
@@ -79,24 +80,25 @@ def chunks_of(value: float, counts: tuple[int, ...]) -> list[ArrayChunk]:
 
 
 def test_two_clusters_and_rows_here_are_summed_where_they_are() -> None:
-    first, second = (Here([chunks_of(value, (2000, 10)), chunks_of(value, (3,))]) for value in (1.0, 10.0))
+    lengths = (ROWS_OF_CHUNK, 10)
+    first, second = (Here([chunks_of(value, lengths), chunks_of(value, (3,))]) for value in (1.0, 10.0))
     every = [*first.chunks(), *second.chunks(), *chunks_of(100.0, (5,))]
     tripled = [LazyChunk.of(chunk, _tripled) for chunk in every]
-    assert total(tripled, _sum_of) == 3 * (2013 * 11 + 500)
+    assert total(tripled, _sum_of) == 3 * ((ROWS_OF_CHUNK + 13) * 11 + 500)
     # What crosses is the function and which chunks: of rows nothing.
     assert np.float32(10.0).tobytes() * 3 not in second.sent
     assert len(second.sent) < 2000
 
 
 def test_a_view_is_made_once_for_all_passes() -> None:
-    cluster = Here([chunks_of(1.0, (2000, 10)), chunks_of(2.0, (3,))])
+    cluster = Here([chunks_of(1.0, (ROWS_OF_CHUNK, 10)), chunks_of(2.0, (3,))])
     MADE.clear()
     view = Remembered(_noted)
     chunks = [LazyChunk.of(chunk, view) for chunk in cluster.chunks()]
-    assert [total(chunks, _sum_of) for _ in range(3)] == [3 * 2016.0] * 3
-    assert sorted(MADE) == [3, 10, 2000]
+    assert [total(chunks, _sum_of) for _ in range(3)] == [3 * (ROWS_OF_CHUNK + 16.0)] * 3
+    assert sorted(MADE) == [3, 10, ROWS_OF_CHUNK]
     other = [LazyChunk.of(chunk, Remembered(_noted)) for chunk in cluster.chunks()]
-    assert total(other, _sum_of) == 3 * 2016.0
+    assert total(other, _sum_of) == 3 * (ROWS_OF_CHUNK + 16.0)
     assert len(MADE) == 6
 
 
