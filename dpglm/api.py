@@ -35,8 +35,9 @@ from dpglm.spec.arguments import (
 from dpglm.spec.charging import with_row_map
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.joint import run_at_sites
-from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
+from dpglm.spec.model_spec import ModelSpec, no_formula
 from dpglm.spec.plan import Plan
+from dpglm.spec.planned_again import plan_of
 from dpglm.spec.profiled import informed
 from dpglm.spec.sites import site_schemas, site_tables
 
@@ -61,6 +62,7 @@ def fit(
     privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
+    weights: str | None = None,
     profile: Profile | None = None,
     ledger: LedgerOption = None,
     key: str | None = None,
@@ -106,6 +108,10 @@ def fit(
         model; `FitResult.select` is free beside intervals; `dpglm.rank_features` sees other shapes, too.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
+    weights : str, optional
+        Column of sampling weights, or of counts of equal rows: a declared number with bounds (LOW, HIGH), LOW
+        >= 0. A row counts as the share weight / HIGH, at most 1, rounded to one part in 4,096, and without a
+        weight not at all. Guarantee and noise are those of rows that count in full.
     profile : Profile, optional
         What `dpglm.describe` released of the same columns: its means and standard deviations are the scales
         of the fit, which then spends nothing on its own.
@@ -148,7 +154,7 @@ def fit(
     if not isinstance(formula, str | Plan):
         raise no_formula(formula)
     if isinstance(formula, Plan):
-        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, profile)
+        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, weights, profile)
         return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
 
     def specified(declared: Schema) -> ModelSpec:
@@ -161,6 +167,7 @@ def fit(
             goal=goal,
             method=method,
             privacy=privacy,
+            weights=weights,
         )
 
     privacy_of(privacy)  # refused before a table is looked for
@@ -191,6 +198,7 @@ def plan(
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
+    weights: str | None = None,
     profile: Profile | None = None,
 ) -> Plan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
@@ -208,7 +216,7 @@ def plan(
         middle of their bounds with a sixth of their range as standard deviation.
     n : int, optional
         Expected number of rows, or of persons as in ``Schema(rows=...)``; None is what the schema declares.
-    family, penalty, strength, goal, method
+    family, penalty, strength, goal, method, weights
         As for `dpglm.fit`.
     privacy : float, (epsilon, delta) or Privacy
         The budget, required.
@@ -256,6 +264,7 @@ def plan(
         goal=goal,
         method=method,
         privacy=privacy,
+        weights=weights,
     ).plan(n=n)
 
 

@@ -16,6 +16,8 @@ IntVector: TypeAlias = NDArray[np.int64]
 
 # Shares that rows have of a person are whole multiples of one part in so many, so that they add up exactly.
 SHARES: Final = 2**12
+# Of a field of a result that is saved where it is not its default, and missing in files from before.
+LATER: Final = {"later": True}
 # Opens the words for a unit that a column tells; the column's name follows.
 ROWS_OF: Final = "all rows with the same "
 # Bytes of the secret key of a table's fingerprint, at least.

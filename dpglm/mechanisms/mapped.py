@@ -88,6 +88,10 @@ class Mapped(Release):
         return self.inner.covers
 
     @property
+    def weighs(self) -> bool:
+        return self.inner.weighs
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         return self.inner.assumptions
 

@@ -27,7 +27,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.spec.model_spec import plan_of
+from dpglm.spec.planned_again import plan_of
 from dpglm.spec.plan import Plan
 
 FAILURE = 1e-4
