@@ -303,7 +303,7 @@ class FitRecord(Record):
         released = self.released
         if released is None or not (self.link == "identity" or (released.exponential and not self.exact)):
             return math.nan
-        return released.dispersion
+        return released.dispersion / released.weighting
 
     @property
     def predictor(self) -> ResultPart | None:
