@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -157,18 +158,12 @@ def fit(
         refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, weights, profile)
         return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
 
+    asked_of = partial(
+        ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal, privacy=privacy
+    )
+
     def specified(declared: Schema) -> ModelSpec:
-        return ModelSpec.of(
-            formula,
-            informed(declared, profile),
-            family=family,
-            penalty=penalty,
-            strength=strength,
-            goal=goal,
-            method=method,
-            privacy=privacy,
-            weights=weights,
-        )
+        return asked_of(formula, informed(declared, profile), method=method, weights=weights)
 
     privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
@@ -255,17 +250,10 @@ def plan(
     if not isinstance(formula, str):
         raise no_formula(formula)
     declared = informed(schema_of(schema, formula), profile)
-    return ModelSpec.of(
-        formula,
-        declared,
-        family=family,
-        penalty=penalty,
-        strength=strength,
-        goal=goal,
-        method=method,
-        privacy=privacy,
-        weights=weights,
-    ).plan(n=n)
+    asked_of = partial(
+        ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal, privacy=privacy
+    )
+    return asked_of(formula, declared, method=method, weights=weights).plan(n=n)
 
 
 def audit(

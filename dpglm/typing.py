@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,12 @@ ROWS_OF: Final = "all rows with the same "
 SHORTEST_KEY: Final = 32
 # Of the constant, and in front of the names of several.
 INTERCEPT: Final = "Intercept"
+
+
+@cache
+def later_fields(kind: type) -> dict[str, Any]:
+    """Fields of a dataclass that are marked `LATER`, with their defaults."""
+    return {field.name: field.default for field in fields(kind) if "later" in field.metadata}
 
 
 def is_intercept(name: str) -> bool:

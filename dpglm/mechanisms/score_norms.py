@@ -129,7 +129,9 @@ class _Norms(RowView):
 def _of_slopes(family: Family, chunk: RowChunk, point: FloatVector) -> FloatVector:
     """``|slope| w |x|`` of each row, w its weight without its share."""
     found = [
-        np.abs(family.slope(piece.eta, piece.y)) * piece.weight * np.sqrt(squares(np.ones(len(point)), piece.X))
+        np.abs(family.slope(piece.eta, piece.y))
+        * piece.weight
+        * np.sqrt(squares(np.ones(len(point)), piece.X))
         for piece in widened(chunk, point)
     ]
     norms = np.concatenate(found) if found else np.zeros(0)

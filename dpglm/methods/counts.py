@@ -29,8 +29,8 @@ from dpglm.mechanisms.residuals import UNSHORTENED, LogCounts
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import residual_variance, rows_of
 from dpglm.methods.perturbed_objective import releases_information
-from dpglm.methods.standardised import expected_geometry
 from dpglm.methods.score_spread import asked_spread, weighting
+from dpglm.methods.standardised import expected_geometry
 from dpglm.methods.two_stages import (
     COUNT_CUTS,
     FIRST_CUT,

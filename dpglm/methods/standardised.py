@@ -178,7 +178,8 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     )
 
     def price(part: float) -> float:
-        return scales.measured_price * (part / (share + spread)) ** (1.0 if pure else 0.5)
+        left = part / (share + spread)
+        return scales.measured_price * (left if pure else math.sqrt(left))
 
     last: tuple[Release, ...] = (Mapped(minimiser, Standardisation()),)
     if spread:
@@ -188,7 +189,9 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
         last = (*last, Mapped(information_release(standardised, scales), Standardisation()))
     if problem.moments is not None:
         return last
-    first, second = price(share * (1.0 - CLASSES_SHARE)), price(share * CLASSES_SHARE)
+    first, second = (
+        price(share) * part ** (1.0 if pure else 0.5) for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
+    )
     sums, coordinates = number_sums(problem, privacy)
     classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,), count_rows=relation == "add-remove")
     edges = LengthClasses(tuple(length_edges(usual).tolist()), coordinates.constant)

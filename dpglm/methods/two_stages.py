@@ -99,8 +99,7 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     Where means and standard deviations are known, the first sums are of the response alone, and there are no
     classes of length.
     """
-    geometry, relation = problem.geometry, privacy.relation
-    mu = Target.of(privacy).ideal_mu
+    geometry, relation, mu = problem.geometry, privacy.relation, Target.of(privacy).ideal_mu
 
     def price(share: float) -> float:
         return mu * math.sqrt(share) / (1.0 + SAFETY)
@@ -130,8 +129,7 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     ends = [_moments(span, relation, price(share), RESIDUAL_SHARES) for share in shares]
     labels = ("second moments of residuals", "second moments of residuals at the second point")
     *steps, last = (Mapped(end, Residuals(label, bound)) for end, label in zip(ends, labels, strict=False))
-    norms = ResidualNorms(Residuals(SPREAD, bound))
-    between = spread_releases(problem, norms, price(spread), relation) if spread else ()
+    between = spread_releases(problem, ResidualNorms(Residuals(SPREAD, bound)), price(spread), relation)
     return (
         *measured,
         Mapped(begin, of_response(problem, Residuals("second moments of the response"))),
@@ -255,9 +253,8 @@ def solve_in_two_stages(
     counts = ask(plan.releases[-2 - problem.weighted], np.append(at, CUTS[-1] * deviation))
     cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second, size, CUTS)
     unit = cut.place * deviation
-    at = np.append(at, unit)
-    spread = asked_spread(plan, ask, at)
-    residuals = MomentSums.of(ask(plan.releases[-1], at), size)
+    spread = asked_spread(plan, ask, np.append(at, unit))
+    residuals = MomentSums.of(ask(plan.releases[-1], np.append(at, unit)), size)
     weights = 1.0 / first.gram_deviation**2, 1.0 / second.gram_deviation**2
     information = np.average([stage.sums.gram, residuals.gram], axis=0, weights=weights)
     left, rows = residual_variance(residuals, second, np.zeros(size), 1.0), rows_of(residuals, second)

@@ -24,14 +24,13 @@ from dpglm.postprocessing.codec import (
     store_error,
     unsaved_error,
 )
-from dpglm.typing import LATER
 from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, RowMap, linear_model
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.charges import charge_table
 from dpglm.tables.table import Summarised, Table, balance, budget, computed
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import LATER, BoolVector, FloatMatrix, FloatVector
 from dpglm.wide_maps import MOST_DENSE
 
 Value = TypeVar("Value")

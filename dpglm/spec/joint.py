@@ -25,8 +25,8 @@ from dpglm.rows import JoinedRows
 from dpglm.spec.arguments import bar_of, noise_of
 from dpglm.spec.charging import at_site, charged, charged_apart
 from dpglm.spec.site_names import require_site_names
-from dpglm.spec.weighting import require_one_table
 from dpglm.spec.sites import OpenedSites, fit_sites, opened_sites, site_charges
+from dpglm.spec.weighting import require_one_table
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan, Run

@@ -81,9 +81,7 @@ class CodedModel:
         """The rows of a table as chunks; none is read yet, only the names of the columns."""
         periods = None if self.periods is None else rows_of_persons(self.periods, self.response.name)
         source = open_source(data)
-        return Design(
-            source, self.schema, self.coding, self.response, periods=periods, weights=self.weights
-        )
+        return Design(source, self.schema, self.coding, self.response, periods=periods, weights=self.weights)
 
     @property
     def columns(self) -> tuple[str, ...]:
