@@ -120,7 +120,7 @@ class _Norms(RowView):
 
     def view(self, chunk: RowChunk) -> RowChunk:
         with np.errstate(all="ignore"):
-            norms = np.minimum(np.nan_to_num(self._norms(chunk), nan=0.0), 1.0) * SHRINK  # proof: norms
+            norms = np.minimum(np.nan_to_num(self._norms(chunk), nan=0.0), 1.0) * SHRINK
         X = np.ascontiguousarray(norms[None], dtype=np.float32)
         count = chunk.count
         return ArrayChunk(X, np.zeros(count), np.full(count, FAR), chunk.share, chunk.share)

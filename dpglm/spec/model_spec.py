@@ -38,7 +38,7 @@ from dpglm.spec.arguments import (
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.plan import Plan, hashed
 from dpglm.spec.profiled import known_moments
-from dpglm.spec.weighting import require_weighted_rows, require_weights
+from dpglm.spec.weighting import require_weights, weighted_releases
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class ModelSpec:
         problem = opened.problem(n=rows)
         releases = opened.method.plan(problem, self.privacy)
         if self.weights is not None:
-            require_weighted_rows(releases, opened.method.name)
+            releases = weighted_releases(releases, opened.method.name)
         return Plan(opened, problem, releases, rows)
 
     def to_document(self) -> SpecificationDocument:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from dpglm.curator.curator import PricedReleases
 from dpglm.data.coding.row_weights import RowWeights
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.methods.base import Method
 from dpglm.methods.joint import JointMethod
+
+
+# A weight that others' rows made, as raking to totals of the sample does, tells of these.
+OWN: Final = "the weight of a row was made without the other rows of the table"
 
 
 def require_weights(column: object, schema: Schema, method: Method, *, periods: bool) -> None:
@@ -40,12 +47,19 @@ def require_one_table(column: str | None) -> None:
         )
 
 
-def require_weighted_rows(releases: PricedReleases, method: str) -> None:
-    """Refuse releases whose proof is about rows that count in full, by a MethodError."""
+def weighted_releases(releases: PricedReleases, method: str) -> PricedReleases:
+    """The releases, whose guarantee then names what it takes for granted of weights.
+
+    Those whose proof is about rows that count in full are a MethodError.
+    """
+    if releases.privacy is None:
+        return releases
     for release in releases.releases:
-        if releases.privacy is not None and not release.weighs:
+        if not release.weighs:
             raise MethodError(
                 f"weights of rows, for the release of a {release.name!r} by method={method!r}",
                 expected="releases whose proof is about rows that count less than one each",
                 remedy="Leave method out, or weights.",
             )
+    known = (*releases.guarantee.assumptions, OWN)
+    return replace(releases, guarantee=replace(releases.guarantee, assumptions=known))
