@@ -12,7 +12,6 @@ from dpglm.errors import MethodError
 from dpglm.methods.base import Method
 from dpglm.methods.joint import JointMethod
 
-
 # A weight that others' rows made, as raking to totals of the sample does, tells of these.
 OWN: Final = "the weight of a row was made without the other rows of the table"
 

@@ -1,8 +1,8 @@
-"""Claims of fits with weights stand on raw tables; where a weight beyond its bound counts for more they fall.
+"""Claims of fits with weights stand on raw tables; where a weight beyond its bound counts for more, not.
 
-The neighbours are raw tables that differ in one row, whose weight is three times the declared bound, through a
-whole plan: cleaning, shares, coding, releases and rounding. The twin forgets the cap: that row then counts
-thrice. The release of the score's spread is drawn on coded rows, too.
+The neighbours are raw tables that differ in one row, whose weight is thirty times the declared bound, through
+a whole plan: cleaning, shares, coding, releases and rounding. The twin forgets the cap: that row then counts
+for thirty. The release of the score's spread is drawn on coded rows, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def people(of_ana: list[tuple[float, str, float]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["x", "ill", "w"])
 
 
-def refuted(relation: Any, method: str, seed: int, weight: float = 3.0 * HIGH, unit: Any = None) -> bool:
+def refuted(relation: Any, method: str, seed: int, weight: float = 30.0 * HIGH, unit: Any = None) -> bool:
     """Whether fits on two tables that differ in Ana's row contradict the claim."""
     privacy = dpglm.Privacy(1.0, relation=relation)
     schema = dpglm.Schema.of({"x": (-1, 1), "ill": ["no", "yes"], "w": (0, HIGH)}, rows=10, unit=unit)
@@ -91,7 +91,7 @@ def test_a_person_of_one_row_with_a_weight_keeps_the_claim_too(monkeypatch: pyte
 
 
 def spreads() -> list[Case]:
-    """Of rows with a slope of 1, or a residual that becomes 1, against none; in one column no exchange does more."""
+    """Of rows with a slope of 1, or a residual that becomes 1, against none: no exchange does more."""
     found = []
     for title, privacy in under_both():
         if privacy.relation == "replace-one":
