@@ -53,8 +53,9 @@ def squares(weights: FloatVector, X: FloatBlock | FloatMatrix | FactorRows) -> F
             found += corners.squares(weights[corners.start : corners.stop]).take(codes)
         return found
     total, term = np.zeros(X.shape[1]), np.empty(X.shape[1])
-    for weight, entries in zip(weights.tolist(), X.astype(np.float64), strict=True):
-        np.square(entries, out=term)
+    for weight, entries in zip(weights.tolist(), X, strict=True):
+        term[:] = entries  # one coordinate at a time: a wide copy of all is fresh memory for each chunk
+        np.square(term, out=term)
         if weight != 1.0:
             term *= weight
         total += term

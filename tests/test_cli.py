@@ -63,6 +63,19 @@ def test_one_file_cannot_be_both_report_and_result() -> None:
     assert Ledger("fair.db", budget=None).entries == ()
 
 
+@pytest.mark.parametrize("command", [FIT, DESCRIBE])
+def test_a_report_states_the_facts_beside_the_ledger(command: tuple[str, ...]) -> None:
+    words = (*command, "--ledger", "fair.db", "--report", "out.html")
+    Path("report.yaml").write_text("organisation: [Ward 7", encoding="utf-8")
+    assert "report.yaml" in told(run(*words), 2)
+    assert Ledger("fair.db", budget=None).entries == (), "read before anything is charged"
+    Path("report.yaml").write_text("organisation: Ward 7\nsignatory: {name: A. Doe}\n", encoding="utf-8")
+    assert run(*words).exit_code == 0
+    page = Path("out.html").read_text(encoding="utf-8")
+    assert "Ward 7" in page
+    assert "A. Doe" in page
+
+
 def test_data_may_be_a_folder_or_a_pattern() -> None:
     Path("visits").mkdir()
     whole = Path("fair.csv").read_text(encoding="utf-8").splitlines(keepends=True)

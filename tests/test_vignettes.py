@@ -20,6 +20,7 @@ from dpglm.curator import padded_time
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.methods.base import methods
+from tests.browser.signed import assert_signed
 from vignettes import demo, pages
 
 ROOT = Path(__file__).parents[1]
@@ -141,6 +142,9 @@ def test_the_four_commands_of_the_whole_analysis_run(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", files.code], cwd=tmp_path, check=True)
     draft = dpglm.Schema.from_redcap(tmp_path / "dictionary.csv")
     (tmp_path / "schema.yaml").write_text(draft.to_yaml().replace("HIGH", "260"), encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
+    (stated,) = re.findall(r'"""\\\n(organisation: .*?)"""', page, flags=re.DOTALL)
+    (tmp_path / "study.report.yaml").write_text(stated, encoding="utf-8")
     (console,) = re.findall(r"```console\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     commands = [shlex.split(line.removeprefix("$ dpglm ")) for line in console.splitlines()]
     assert len(commands) == 4
@@ -154,6 +158,7 @@ def test_the_four_commands_of_the_whole_analysis_run(tmp_path: Path) -> None:
     assert "Differential privacy with epsilon = 1, delta = 1e-6" in printed[2]
     assert "NOT PRIVATE" not in "".join(printed)
     assert dpglm.Ledger(tmp_path / "study.db").spent.epsilon == 1.0
+    assert_signed(tmp_path / "study.html", tmp_path / "study.db")
 
 
 def test_every_vignette_with_a_seed_says_that_it_is_not_private() -> None:

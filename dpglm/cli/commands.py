@@ -21,6 +21,7 @@ from dpglm.data.tables.file_lists import table_files
 from dpglm.data.tables.files import open_files
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import write_atomically
+from dpglm.report.facts import ReportFacts
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
@@ -95,10 +96,10 @@ def fit(
     table = file_of(data, separator, encoding, decimal)
     _check_files(table, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
-    charged = None if ledger is None else ledger_at(ledger)
+    charged, facts = _charged(ledger, report)
     with _padded(pad_time):
         fitted = dpglm.fit(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
-    give(fitted, as_json, report, save)
+    give(fitted, as_json, report, save, facts)
 
 
 @main.command()
@@ -145,7 +146,7 @@ def describe(
     table = file_of(data, separator, encoding, decimal)
     _check_files(table, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
-    charged = None if ledger is None else ledger_at(ledger)
+    charged, facts = _charged(ledger, report)
     with _padded(pad_time):
         told = dpglm.describe(
             table,
@@ -157,7 +158,7 @@ def describe(
             ledger=charged,
             key=key,
         )
-    give(told, as_json, report, save)
+    give(told, as_json, report, save, facts)
 
 
 @main.command()
@@ -235,6 +236,15 @@ def audit(
     )
     if not found.passed:
         raise click.exceptions.Exit(1)
+
+
+def _charged(ledger: Path | None, report: Path | None) -> tuple[dpglm.Ledger | None, ReportFacts]:
+    """The ledger; and the facts beside it that a report will state, read before anything is charged."""
+    if ledger is None:
+        return None, ReportFacts()
+    opened = ledger_at(ledger)
+    with usable():
+        return opened, ReportFacts.of(None if report is None else opened)
 
 
 def _check_files(

@@ -39,14 +39,16 @@ def say(
             click.echo(line, nl=not line.endswith("\n"))
 
 
-def give(result: Result[Any], as_json: bool, report: Path | None, save: Path | None) -> None:
+def give(
+    result: Result[Any], as_json: bool, report: Path | None, save: Path | None, facts: object = None
+) -> None:
     """Write and print a result, which is paid for: it is shown even where a disk is full."""
     written: list[Path] = []
     try:
         if save is not None:
             written.append(result.save(save))
         if report is not None:
-            written.append(result.report(report))
+            written.append(result.report(report, facts=facts))
     except StoreError as error:
         raise Failure(error) from None  # not the status of a command that did nothing
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -106,6 +106,13 @@ def _require_unweighted(chunk: RowChunk) -> None:
         raise AssertionError("rows with weights in a release whose proof has none")
 
 
+@dataclass(frozen=True)
+class Away:
+    """Rows that are elsewhere: of them their number of columns is known."""
+
+    size: int
+
+
 class RowView:
     """The same rows, read otherwise by the thread that uses a chunk; a subclass says how by `view`.
 
@@ -119,8 +126,8 @@ class RowView:
         self._kept = KeptRows(self._viewed)
 
     def __getstate__(self) -> dict[str, object]:
-        """What a worker of a cluster is sent: the view, and none of the rows."""
-        return {**self.__dict__, "_kept": None}
+        """What a worker of a cluster is sent, with each stretch of chunks: the view, and none of the rows."""
+        return {**self.__dict__, "_kept": None, "_rows": Away(self._rows.size)}
 
     @property
     def size(self) -> int:
@@ -145,8 +152,8 @@ class RowView:
 def once(rows: Rows) -> Rows:
     """Rows that are read once: those of a view are not kept."""
     if isinstance(rows, RowView):
-        rows = copy(rows)
-        rows.keeps = False
+        held, rows = rows._rows, copy(rows)
+        rows._rows, rows.keeps = held, False
     return rows
 
 

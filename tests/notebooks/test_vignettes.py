@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.signed import assert_signed
 from vignettes import notebooks, pages
 
 nbclient = pytest.importorskip("nbclient", reason="no nbclient on this machine")
@@ -48,3 +49,5 @@ def test_a_notebook_runs_and_prints_what_its_page_shows(
         assert pages.agrees(block.text or "", printed(cell)), f"{path.name}, line {block.line}"
         drawn = [one for one in cell.outputs if "image/png" in one.get("data", {})]
         assert len(drawn) == block.code.count("savefig(")
+    if path.stem == WHOLE:
+        assert_signed(tmp_path / "readmission.html", tmp_path / "readmission.db")
