@@ -3,10 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
-OLDEST := .venv-oldest
-# What `make oldest` is run with, and which tests it runs.
-OLDEST_PYTHON ?= python3.11
-TESTS ?= tests dpglm
 # Row-wise kernels are faster with one BLAS thread, and tests run side by side.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
@@ -15,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # No window and no display, whatever the machine.
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test lint audit oldest benchmark golden reports studies docs clean
+.PHONY: demo test lint audit benchmark golden reports studies docs clean
 
 demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
@@ -34,10 +30,6 @@ audit: $(VENV)/.tests
 	$(BIN)/python -m pip install --quiet --editable ".[spark]" --config-settings editable_mode=compat
 	$(BIN)/python -m pip install --quiet "py-rattler-build>=0.73"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --thorough --durations=10 tests
-
-# The tests of `make test` with the oldest supported versions: those of .ci/oldest.txt.
-oldest: $(OLDEST)/.tests
-	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal --assert=plain -m "not audit" --doctest-modules $(TESTS)
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed
 	$(BIN)/python -m studies run speed --jobs 1
@@ -77,16 +69,10 @@ $(VENV)/.tests: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --no-deps "axe-playwright-python>=0.1.8"
 	touch $@
 
-$(OLDEST)/.tests: .ci/oldest.txt
-	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
-	$(OLDEST)/bin/python -m pip install --quiet --constraint $< --editable ".[test]" --config-settings editable_mode=compat
-	touch $@
-
 $(PEERS)/.installed: studies/requirements-peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

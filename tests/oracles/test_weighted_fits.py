@@ -15,6 +15,7 @@ from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
 from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
+from tests.oracles.peers import logistic
 
 # Two columns measured in other units than a third of their spread: most rows are long in them.
 SCALES = np.array([[1.0, 0.0, 0.0, 0.0], [-3.0, 30.0, 0.0, 0.0], [0.0, 0.0, 4.0, 0.0], [1.0, 0.0, 0.0, 5.0]])
