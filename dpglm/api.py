@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -35,8 +36,9 @@ from dpglm.spec.arguments import (
 from dpglm.spec.charging import with_row_map
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.joint import run_at_sites
-from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
+from dpglm.spec.model_spec import ModelSpec, no_formula
 from dpglm.spec.plan import Plan
+from dpglm.spec.planned_again import plan_of
 from dpglm.spec.profiled import informed
 from dpglm.spec.sites import site_schemas, site_tables
 
@@ -61,6 +63,7 @@ def fit(
     privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
+    weights: str | None = None,
     profile: Profile | None = None,
     ledger: LedgerOption = None,
     key: str | None = None,
@@ -106,6 +109,10 @@ def fit(
         model; `FitResult.select` is free beside intervals; `dpglm.rank_features` sees other shapes, too.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
+    weights : str, optional
+        Column of sampling weights, or of counts of equal rows: a declared number with bounds (LOW, HIGH), LOW
+        >= 0. A row counts as the share weight / HIGH, at most 1, rounded to one part in 4,096, and without a
+        weight not at all. Guarantee and noise are those of rows that count in full.
     profile : Profile, optional
         What `dpglm.describe` released of the same columns: its means and standard deviations are the scales
         of the fit, which then spends nothing on its own.
@@ -148,20 +155,15 @@ def fit(
     if not isinstance(formula, str | Plan):
         raise no_formula(formula)
     if isinstance(formula, Plan):
-        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, profile)
+        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, weights, profile)
         return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
 
+    asked_of = partial(
+        ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal, privacy=privacy
+    )
+
     def specified(declared: Schema) -> ModelSpec:
-        return ModelSpec.of(
-            formula,
-            informed(declared, profile),
-            family=family,
-            penalty=penalty,
-            strength=strength,
-            goal=goal,
-            method=method,
-            privacy=privacy,
-        )
+        return asked_of(formula, informed(declared, profile), method=method, weights=weights)
 
     privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
@@ -191,6 +193,7 @@ def plan(
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
+    weights: str | None = None,
     profile: Profile | None = None,
 ) -> Plan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
@@ -208,7 +211,7 @@ def plan(
         middle of their bounds with a sixth of their range as standard deviation.
     n : int, optional
         Expected number of rows, or of persons as in ``Schema(rows=...)``; None is what the schema declares.
-    family, penalty, strength, goal, method
+    family, penalty, strength, goal, method, weights
         As for `dpglm.fit`.
     privacy : float, (epsilon, delta) or Privacy
         The budget, required.
@@ -247,16 +250,10 @@ def plan(
     if not isinstance(formula, str):
         raise no_formula(formula)
     declared = informed(schema_of(schema, formula), profile)
-    return ModelSpec.of(
-        formula,
-        declared,
-        family=family,
-        penalty=penalty,
-        strength=strength,
-        goal=goal,
-        method=method,
-        privacy=privacy,
-    ).plan(n=n)
+    asked_of = partial(
+        ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal, privacy=privacy
+    )
+    return asked_of(formula, declared, method=method, weights=weights).plan(n=n)
 
 
 def audit(

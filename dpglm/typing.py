@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -16,12 +18,20 @@ IntVector: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
 
 # Shares that rows have of a person are whole multiples of one part in so many, so that they add up exactly.
 SHARES: Final = 2**12
+# Of a field of a result that is saved where it is not its default, and missing in files from before.
+LATER: Final = {"later": True}
 # Opens the words for a unit that a column tells; the column's name follows.
 ROWS_OF: Final = "all rows with the same "
 # Bytes of the secret key of a table's fingerprint, at least.
 SHORTEST_KEY: Final = 32
 # Of the constant, and in front of the names of several.
 INTERCEPT: Final = "Intercept"
+
+
+@cache
+def later_fields(kind: type) -> dict[str, Any]:
+    """Fields of a dataclass that are marked `LATER`, with their defaults."""
+    return {field.name: field.default for field in fields(kind) if "later" in field.metadata}
 
 
 def is_intercept(name: str) -> bool:

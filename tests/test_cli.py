@@ -255,3 +255,11 @@ def test_the_command_line_runs_as_a_module() -> None:
         [sys.executable, "-m", "dpglm.cli", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("dpglm, version")
+
+
+def test_weights_of_rows_are_a_column_of_the_schema() -> None:
+    words = ("fit", "affair ~ age", "fair.csv", "--schema", "fair.schema.yaml", "--privacy", "1,1e-6")
+    done = run(*words, "--weights", "children")
+    assert done.exit_code == 0
+    assert "Weights:" in done.output
+    assert "weights='nothing'" in told(run(*words, "--weights", "nothing"))

@@ -15,7 +15,7 @@ import statsmodels.api as sm
 import dpglm
 from dpglm.errors import MethodError, PrivacyError, StoreError
 from dpglm.methods.base import methods
-from dpglm.spec.model_spec import plan_of
+from dpglm.spec.planned_again import plan_of
 
 COLUMNS: dict[str, Any] = {
     "x": (-4, 4),

@@ -190,6 +190,9 @@ class _Tables:
         cells = [self._cells(row, text=text) for row in rows]
         cells += [self._cells(row, blank=blank) for row in others]
         columns = {name: [each[name] for each in cells] for name in self._names}
+        weights = self.model.weights
+        if weights is not None and weights.column not in columns:  # far above the bound: a row in full
+            columns[weights.column] = [3.0 * weights.high] * len(cells)
         unit = self.model.schema.unit_column
         if unit is not None:
             columns[unit.column] = ["the person"] * len(rows) + [f"person {k}" for k in range(len(others))]

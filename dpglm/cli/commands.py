@@ -49,6 +49,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
         piece(
             "--penalty", "penalty", help="Left out, it follows the goal: none, l2 (predict) or l1/2 (select)."
         ),
+        click.option("--weights", help="Column of weights of rows, a declared number with bounds >= 0."),
         piece("--family", "family", default=DEFAULT_FAMILY, show_default=True),
         UNIT,
         RELATION,

@@ -306,6 +306,7 @@ def _dispersion(model: LinearModel, end: FloatVector, size: int, rows: float | N
     if released.exact:
         best = positive_inverse(model.design) @ model.response
     lost = max(float((best - end) @ positive_part(model.design) @ (best - end)), 0.0)
+    lost *= released.weighting
     intercept = model.cells.intercept
     if rows is None and intercept is not None:
         constant = float(intercept.table[0, 0]) ** 2

@@ -7,7 +7,7 @@ independence, as far as their noise justifies it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import LATER, BoolVector, FloatMatrix, FloatVector
 
 # A cell further from independence than this many standard deviations is left as it is.
 _FAR = 2.0
@@ -57,6 +57,9 @@ class ScoreAndInformation:
     # (p,), known part of the coefficients, which theta leaves out: the middle of a response's bounds, taken
     # up by the intercept. None is zeros.
     origin: FloatVector | None = None
+    # Variance of the score of weighted rows per unit of what it is without, a part of ``dispersion``: 1 where
+    # rows have no weights, or where nothing is known of it.
+    weighting: float = field(default=1.0, metadata=LATER)
 
     @property
     def size(self) -> int:

@@ -123,6 +123,11 @@ class Release(ABC):
         return "nothing"
 
     @property
+    def weighs(self) -> bool:
+        """Whether the claim is about rows that count less than one each, too: a person's only one may."""
+        return self.covers == "all rows"
+
+    @property
     def inside(self) -> Release:
         """The release itself, or the one that is run on mapped rows."""
         return self

@@ -19,6 +19,8 @@ from dpglm.privacy.events import ReleaseDescription
 from dpglm.rows import RowChunk, Together, total
 from dpglm.typing import FloatMatrix, FloatVector
 
+_FACTS = 6  # numbers that stand before the gradient
+
 
 @dataclass(frozen=True)
 class ExactInformationAnswer:
@@ -38,6 +40,10 @@ class ExactInformationAnswer:
         Sum of log(y!) over usable rows of counts, else 0.
     weighted : bool
         Whether rows have weights of their own: the rows of a person then count less than one each.
+    weights : float
+        The sum of these weights over usable rows; 0 where there are none.
+    spread : float
+        The trace of the score covariance of rows with weights; 0 where there are none.
     """
 
     gradient: FloatVector
@@ -46,13 +52,15 @@ class ExactInformationAnswer:
     rows: float
     constant: float
     weighted: bool
+    weights: float
+    spread: float
 
     @classmethod
     def of(cls, numbers: FloatVector, size: int) -> ExactInformationAnswer:
         """The answer of a release on p coefficients."""
-        loss, rows, constant, weighted = numbers[:4].tolist()
-        information = numbers[4 + size :].reshape(size, size)
-        return cls(numbers[4 : 4 + size], information, loss, rows, constant, bool(weighted))
+        loss, rows, constant, weighted, weights, spread = numbers[:_FACTS].tolist()
+        gradient, information = numbers[_FACTS : _FACTS + size], numbers[_FACTS + size :].reshape(size, size)
+        return cls(gradient, information, loss, rows, constant, bool(weighted), weights, spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +81,7 @@ class ExactInformation(UnclaimedRelease):
         gradient, information = loss.gradient_and_hessian(theta, precise=True)
 
         def part(chunks: Iterable[RowChunk]) -> Together:
-            lost = count = constant = weighted = 0.0
+            lost = count = constant = weighted = weights = spread = 0.0
             for chunk in chunks:
                 usable = np.asarray(chunk.X.any(axis=0))
                 eta = theta @ chunk.X.astype(np.float64)
@@ -82,12 +90,15 @@ class ExactInformation(UnclaimedRelease):
                 if chunk.weight is not None:
                     each = each * chunk.weight
                     weighted = float(self.family.row_share is None)
+                    weights += float(chunk.weight[usable].sum())
+                    scores = chunk.weight * self.family.slope(eta, chunk.y)
+                    spread += float((scores**2 @ np.square(chunk.X, dtype=np.float64).T).sum())
                 lost += float(each[usable].sum())
                 count += float(usable.sum())
                 if self.family.response_kind == "count":
                     constant += float(gammaln(chunk.y[usable] + 1.0).sum())
-            return Together((lost, count, constant, weighted))
+            return Together((lost, count, constant, weighted, weights, spread))
 
-        lost, count, constant, weighted = total(rows.chunks(), part)
-        facts = (lost, count, constant, float(weighted > 0.0))
+        lost, count, constant, weighted, *more = total(rows.chunks(), part)
+        facts = (lost, count, constant, float(weighted > 0.0), *more)
         return np.concatenate([facts, gradient, information.ravel()]).astype(np.float64)

@@ -46,6 +46,10 @@ class RowMapping(ABC):
         """Coded rows, of ``size`` columns, that are mapped to these."""
         return rows
 
+    def width(self, size: int) -> int:
+        """Columns of mapped rows, for the worst case of ``size`` columns."""
+        return size
+
 
 @dataclass(frozen=True, eq=False)
 class Mapped(Release):
@@ -88,6 +92,10 @@ class Mapped(Release):
         return self.inner.covers
 
     @property
+    def weighs(self) -> bool:
+        return self.inner.weighs
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         return self.inner.assumptions
 
@@ -128,7 +136,7 @@ class Mapped(Release):
         return self.inner.run(read, inside, noise)  # proof: rows
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        worst = self.inner.worst_case(relation, size)
+        worst = self.inner.worst_case(relation, self.mapping.width(size))
         first, second = (self.mapping.unmapped(rows, size) for rows in (worst.first, worst.second))
         return replace(worst, first=first, second=second, at=self.mapping.before(worst.at, size))
 

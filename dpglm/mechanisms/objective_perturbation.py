@@ -153,6 +153,10 @@ class PerturbedMinimiser(PenalisedMinimiser):
         return "all rows" if self.shared else "one row"  # proof: shared
 
     @property
+    def weighs(self) -> bool:
+        return True  # proof: weights
+
+    @property
     def least_ridge(self) -> float:
         """Strong convexity: the smallest ridge of any coordinate."""
         return float(np.min(self.ridge))  # proof: convexity

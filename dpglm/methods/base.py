@@ -77,7 +77,7 @@ class Problem:
     for a strength per row where the table's own is private. ``known_rows`` is a declared number of rows, for
     rules that plan. ``count_rows`` counts the table's own where that is public. ``offset`` is the declared
     range of a row's offset, None where there is none. ``moments`` are known means and standard deviations of
-    numbers, by label.
+    numbers, by label. ``weighted`` says that rows have weights, whose sum is private under both relations.
 
     >>> import dpglm
     >>> dpglm.plan("y ~ x", {"y": ["no", "yes"], "x": (0, 9)}, privacy=1.0).problem
@@ -94,6 +94,7 @@ class Problem:
     count_rows: Callable[[], int] | None = None
     offset: tuple[float, float] | None = (0.0, 0.0)
     moments: Mapping[str, tuple[float, float]] | None = None
+    weighted: bool = False
 
     def __repr__(self) -> str:
         pieces = (self.family.name, self.penalty.name, self.goal)

@@ -29,6 +29,7 @@ from dpglm.mechanisms.residuals import UNSHORTENED, LogCounts
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import residual_variance, rows_of
 from dpglm.methods.perturbed_objective import releases_information
+from dpglm.methods.score_spread import asked_spread, weighting
 from dpglm.methods.standardised import expected_geometry
 from dpglm.methods.two_stages import (
     COUNT_CUTS,
@@ -81,7 +82,7 @@ def solve_counts(
     start = _Start.of(stage, first, _logarithm(plan))
     point, size = start.point, first.size
     sizes = [start.unsure, UNSHORTENED, COUNT_CUTS[-1]]
-    counts = ask(plan.releases[-3], np.concatenate([stage.matrix, point, sizes]))
+    counts = ask(plan.releases[-3 - problem.weighted], np.concatenate([stage.matrix, point, sizes]))
     rows = rows_of(stage.sums, first)
     usual = usual_tails(start.means, start.unsure, rows, cast(Poisson, problem.family).bound)
     cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1], size, COUNT_CUTS, usual)
@@ -92,8 +93,10 @@ def solve_counts(
     def at(point: FloatVector, step: int) -> ScoreAndInformation:
         """Ask for moments at a point."""
         where = np.concatenate([stage.matrix, point, [start.unsure, length, cut.place]])
-        sums = MomentSums.of(ask(plan.releases[step], where), size)
-        return _around(point, sums, steps[step], stage, cut, length)
+        spread = asked_spread(plan, ask, where) if step == -1 else None
+        place = step if step == -1 else step - problem.weighted
+        sums = MomentSums.of(ask(plan.releases[place], where), size)
+        return _around(point, sums, steps[step], stage, cut, length, spread)
 
     near = at(point, -2)
     terms = tuple(replace(term, prior=start.errors[term.columns]) for term in near.term_columns)
@@ -131,6 +134,7 @@ def _around(
     stage: FirstStage,
     cut: Cut,
     length: float,
+    spread: tuple[float, float] | None,
 ) -> ScoreAndInformation:
     """Normal equations around a point; its level is taken up by the constant, and no prior speaks of it."""
     rows, at, terms = rows_of(sums, release), stage.constant.start, stage.geometry.term_columns
@@ -138,6 +142,8 @@ def _around(
     typical = sums.gram[at] / math.sqrt(own * rows)  # the mean of the rows
     origin = np.zeros(len(point))
     origin[at] = point[at]
+    left = residual_variance(sums, release, np.zeros(len(point)), 1.0)
+    part = weighting(spread, left * float(np.trace(sums.gram)))
     return ScoreAndInformation(
         term_columns=terms,
         centre=point - origin,
@@ -145,11 +151,12 @@ def _around(
         information=length**2 * sums.gram,
         score_scale=length * math.hypot(cut.place * release.cross_deviation, cut.bias),
         information_scale=length**2 * release.gram_deviation,
-        dispersion=cut.place**2 * residual_variance(sums, release, np.zeros(len(point)), 1.0),
+        dispersion=part * cut.place**2 * left,
         initial_variance=np.concatenate([term.prior**2 for term in terms]),
         third_derivative_bound=1.0,
         exponential=True,
         origin=origin,
+        weighting=part,
     )
 
 

@@ -14,6 +14,7 @@ from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.mechanisms.exact_information import ExactInformation, ExactInformationAnswer
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods, require_positive
+from dpglm.methods.score_spread import weighting
 from dpglm.postprocessing.exact_fit import ExactFit
 from dpglm.postprocessing.parts import ExactPath
 from dpglm.privacy.budget import Privacy
@@ -161,7 +162,11 @@ def _likelihood(problem: Problem, plan: PricedReleases, ask: Ask, theta: FloatVe
         return {}
     dispersion = family.dispersion
     if not family.fixed_dispersion:
-        dispersion = max(2.0 * answer.loss / (answer.rows - size), np.finfo(np.float64).tiny)
+        rows = answer.weights * (1.0 - size / answer.rows) if problem.weighted else answer.rows - size
+        dispersion = max(2.0 * answer.loss / rows, np.finfo(np.float64).tiny)
+    part = 1.0
+    if problem.weighted:
+        part = weighting((answer.spread, 0.0), dispersion * float(np.trace(answer.information)))
     released = ScoreAndInformation(
         term_columns=problem.geometry.term_columns,
         centre=theta,
@@ -169,11 +174,12 @@ def _likelihood(problem: Problem, plan: PricedReleases, ask: Ask, theta: FloatVe
         information=answer.information,
         score_scale=0.0,
         information_scale=0.0,
-        dispersion=dispersion,
+        dispersion=part * dispersion,
         initial_variance=np.ones(size),
         third_derivative_bound=family.third_derivative_bound,
         logistic=family.link == "logit" and not problem.offset,
         exponential=family.link == "log",
+        weighting=part,
     )
     if answer.weighted:
         return {"released": released}

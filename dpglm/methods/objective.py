@@ -27,6 +27,7 @@ from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.score_norms import ScoreNorms
 from dpglm.methods.base import (
     Ask,
     Estimate,
@@ -46,6 +47,7 @@ from dpglm.methods.perturbed_objective import (
     releases_information,
     uniform_ridge,
 )
+from dpglm.methods.score_spread import share_of_spread, spread_releases
 from dpglm.methods.standardised import (
     KNOWN,
     expected_geometry,
@@ -154,11 +156,14 @@ class Objective(Method):
             releases = standardised_releases(problem, privacy)
         elif by_default and releases_information(problem, privacy):
             smooth = replace(problem, strength=None)
-            ridge, scales = calibrated_ridge(problem, privacy, information=True)
+            spread = share_of_spread(problem, pure=privacy.definition == "pure")
+            ridge, scales = calibrated_ridge(problem, privacy, information=True, measured_share=spread)
             estimate = perturbed_objective(
                 smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
             )
-            releases = estimate, information_release(problem, scales)
+            norms, price = ScoreNorms(problem.family), scales.measured_price
+            between = spread_releases(problem, norms, price, privacy.relation, scales.law)
+            releases = (estimate, *between, information_release(problem, scales))
         elif not problem.family.logistic:
             ridge, scales = calibrated_ridge(
                 problem, privacy, information=False, ridge=self.ridge, uniform=not by_default
@@ -239,7 +244,7 @@ class Objective(Method):
             found,
             products=products_of_minimiser(terms, found, minimiser.ridges, deviation, rows.dispersion),
             score_scale=deviation,
-            information_scale=information[0].deviation,
+            information_scale=information[-1].deviation,
             dispersion=rows.dispersion,
             third_derivative_bound=problem.family.third_derivative_bound,
         )

@@ -122,6 +122,6 @@ def _plain_rows(problem: Problem, privacy: Privacy, ridge: float) -> int | None:
     """The declared number of rows where it makes the sensitivity smaller."""
     plain = problem.family.name == "binomial" and not problem.offset and not problem.strength
     rows = problem.known_rows
-    if not plain or not privacy.rows_are_public or privacy.persons or not rows:
+    if not plain or not privacy.rows_are_public or privacy.persons or problem.weighted or not rows:
         return None
     return rows if expit(math.sqrt(0.2785 * rows / ridge)) < WORTH else None

@@ -20,6 +20,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
 from dpglm.methods.iterated import noise_level
+from dpglm.methods.score_spread import asked_spread, weighting
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.theorems import free_ridge
@@ -313,20 +314,24 @@ def released_by(
     problem: Problem, plan: PricedReleases, ask: Ask, before: FloatVector | None = None
 ) -> ScoreAndInformation:
     """Ask for both releases, the last ones of the plan; ``before`` stands before the points they are at."""
-    (minimiser,), (information,) = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
-    first, second = plan.releases[-2:]
-    centre = ask(first, before)
+    (minimiser,), (*spreads, information) = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
+    centre = ask(plan.releases[-2 - len(spreads)], before)
     at = centre if before is None else np.concatenate([before, centre])
     size, ridge = len(centre), minimiser.ridges
+    # Where rows are read as they are, their map is none.
+    spread = asked_spread(plan, ask, np.concatenate([np.eye(size).ravel(), at]) if before is None else at)
+    found = ask(plan.releases[-1], at).reshape(size, size)
+    part = weighting(spread, float(np.trace(found)))
     return ScoreAndInformation(
         term_columns=problem.geometry.term_columns,
         centre=centre,
         score=ridge * centre,
-        information=ask(second, at).reshape(size, size),
+        information=found,
         score_scale=minimiser.deviation,
         information_scale=information.deviation,
-        dispersion=problem.family.dispersion,
+        dispersion=part * problem.family.dispersion,
         initial_variance=minimiser.deviation**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
         logistic=problem.family.link == "logit" and not problem.offset,
+        weighting=part,
     )

@@ -26,6 +26,7 @@ from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.score_norms import ScoreNorms
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.perturbed_objective import (
     RESIDUAL_SHARE,
@@ -34,6 +35,7 @@ from dpglm.methods.perturbed_objective import (
     perturbed_objective,
     releases_information,
 )
+from dpglm.methods.score_spread import share_of_spread, spread_releases
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
@@ -164,21 +166,31 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
     usual = geometry.standardised(geometry.moments_at(largest), 1.0)
     standardised = replace(problem, geometry=usual, strength=None)
-    share = _measured_share(problem, privacy)
+    pure = privacy.definition == "pure"
+    share, spread = _measured_share(problem, privacy), 0.0
+    if information:
+        spread = share_of_spread(problem, pure=pure)
     ridge, scales = calibrated_ridge(
-        standardised, privacy, information=information, weighted=True, measured_share=share
+        standardised, privacy, information=information, weighted=True, measured_share=share + spread
     )
     minimiser = perturbed_objective(
         standardised, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
     )
-    inner = (minimiser, information_release(standardised, scales)) if information else (minimiser,)
-    last = tuple(Mapped(each, Standardisation()) for each in inner)
+
+    def price(part: float) -> float:
+        left = part / (share + spread)
+        return scales.measured_price * (left if pure else math.sqrt(left))
+
+    last: tuple[Release, ...] = (Mapped(minimiser, Standardisation()),)
+    if spread:
+        norms = ScoreNorms(problem.family)
+        last = (*last, *spread_releases(problem, norms, price(spread), relation, scales.law))
+    if information:
+        last = (*last, Mapped(information_release(standardised, scales), Standardisation()))
     if problem.moments is not None:
         return last
-    pure = privacy.definition == "pure"
     first, second = (
-        scales.measured_price * part ** (1.0 if pure else 0.5)
-        for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
+        price(share) * part ** (1.0 if pure else 0.5) for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
     )
     sums, coordinates = number_sums(problem, privacy)
     classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,), count_rows=relation == "add-remove")

@@ -30,6 +30,7 @@ from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import LengthClasses, Mapped, RowMapping
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
+from dpglm.mechanisms.score_norms import SPREAD, ResidualNorms
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import (
@@ -41,6 +42,7 @@ from dpglm.methods.normal_equations import (
     residual_variance,
     rows_of,
 )
+from dpglm.methods.score_spread import asked_spread, share_of_spread, spread_releases, weighting
 from dpglm.methods.standardised import (
     CLASSES_SHARE,
     GROWTH,
@@ -97,8 +99,7 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     Where means and standard deviations are known, the first sums are of the response alone, and there are no
     classes of length.
     """
-    geometry, relation = problem.geometry, privacy.relation
-    mu = Target.of(privacy).ideal_mu
+    geometry, relation, mu = problem.geometry, privacy.relation, Target.of(privacy).ideal_mu
 
     def price(share: float) -> float:
         return mu * math.sqrt(share) / (1.0 + SAFETY)
@@ -122,15 +123,20 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     sizes = classes(2 * len(cuts)).at_price(price(SIZES_SHARE), relation)
     fractions = tuple(cut / cuts[-1] for cut in cuts)
     begin = _moments(span, relation, price(FIRST_SHARE))
-    left = 1.0 - spent - FIRST_SHARE - SIZES_SHARE
+    spread = share_of_spread(problem, pure=False)
+    left = 1.0 - spent - FIRST_SHARE - SIZES_SHARE - spread
     shares = (left,) if bound is None else (STEP_SHARE, left - STEP_SHARE)
     ends = [_moments(span, relation, price(share), RESIDUAL_SHARES) for share in shares]
     labels = ("second moments of residuals", "second moments of residuals at the second point")
+    *steps, last = (Mapped(end, Residuals(label, bound)) for end, label in zip(ends, labels, strict=False))
+    between = spread_releases(problem, ResidualNorms(Residuals(SPREAD, bound)), price(spread), relation)
     return (
         *measured,
         Mapped(begin, of_response(problem, Residuals("second moments of the response"))),
         Mapped(sizes, ResidualClasses(fractions, coordinates.constant, bound)),
-        *(Mapped(end, Residuals(label, bound)) for end, label in zip(ends, labels, strict=False)),
+        *steps,
+        *between,
+        last,
     )
 
 
@@ -218,7 +224,7 @@ class FirstStage:
         origin[constant.start] = mean / constant.table[0, 0]
         unit = FIRST_CUT * deviation
         asked = np.concatenate([matrix, origin, [unit]])
-        sums = MomentSums.of(ask(plan.releases[-2 - len(more)], asked), first.size)
+        sums = MomentSums.of(ask(plan.releases[-2 - len(more) - problem.weighted], asked), first.size)
         model = normal_equations(sums, first, geometry.term_columns)
         # The mean is known, and the constant is what it is wrong by, and what a typical row is away from 0.
         level = np.full(1, (deviation + 2.0 * unsure) / unit / abs(constant.table[0, 0]))
@@ -244,14 +250,16 @@ def solve_in_two_stages(
     priors = tuple(replace(term, prior=unit * term.prior) for term in model.term_columns)
 
     at = np.concatenate([stage.matrix, origin + point])
-    counts = ask(plan.releases[-2], np.append(at, CUTS[-1] * deviation))
+    counts = ask(plan.releases[-2 - problem.weighted], np.append(at, CUTS[-1] * deviation))
     cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second, size, CUTS)
     unit = cut.place * deviation
+    spread = asked_spread(plan, ask, np.append(at, unit))
     residuals = MomentSums.of(ask(plan.releases[-1], np.append(at, unit)), size)
     weights = 1.0 / first.gram_deviation**2, 1.0 / second.gram_deviation**2
     information = np.average([stage.sums.gram, residuals.gram], axis=0, weights=weights)
     left, rows = residual_variance(residuals, second, np.zeros(size), 1.0), rows_of(residuals, second)
     typical = information[constant.start] / (constant.table[0, 0] * rows)  # the mean of the rows
+    part = weighting(spread, left * float(np.trace(residuals.gram)))
     released = ScoreAndInformation(
         term_columns=priors,
         centre=point,
@@ -259,10 +267,11 @@ def solve_in_two_stages(
         information=information,
         score_scale=math.hypot(unit * second.cross_deviation, deviation * cut.bias),
         information_scale=1.0 / math.sqrt(sum(weights)),
-        dispersion=unit**2 * left,
+        dispersion=part * unit**2 * left,
         initial_variance=np.concatenate([term.prior**2 for term in priors]),
         third_derivative_bound=0.0,
         origin=origin,
+        weighting=part,
     )
     return released, rows, stage.geometry, replace(stage.scales, residual_cut=unit)
 

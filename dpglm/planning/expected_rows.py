@@ -66,9 +66,14 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
 def expected_weight(model: CodedModel, n: int) -> float:
     """What so many rows weigh in all, or so many persons where a column tells them.
 
-    Rows with a time weigh as much as the share of the periods in which they are expected to be at risk.
+    Rows with weights count as much as their expected share; those with a time as the share of the periods in
+    which they are expected to be at risk.
     """
     at_risk, weight = _at_risk(model), float(weight_of(model.schema.unit_column, n))
+    if model.weights is not None:
+        variable = model.schema.variables[model.weights.column]
+        assert isinstance(variable, Numeric), "weights are numbers"
+        weight *= float(expected_quantiles(variable).mean()) / model.weights.high
     return weight if at_risk is None else weight * float(at_risk.mean())
 
 

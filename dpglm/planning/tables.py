@@ -14,6 +14,7 @@ from dpglm.inference.contrasts import IntervalDecision
 from dpglm.methods.perturbed_objective import MOST
 from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.planning.spreads import printed_between, undeclared
+from dpglm.postprocessing.declared import weight_facts
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report.coefficient_figures import expected_figure
 from dpglm.report.plots import draw
@@ -115,6 +116,7 @@ def _table(
         rows=rows,
         wide=(
             ("Formula", spec.formula),
+            *weight_facts(spec.to_document()),
             *promise,
             *_releases(plan.releases),
             ("Fingerprint", plan.fingerprint),

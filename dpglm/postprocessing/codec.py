@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.errors import DpglmError, StoreError
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatVector, later_fields
 
 Array = NDArray[Any]
 Decoded = TypeVar("Decoded")
@@ -90,7 +90,9 @@ def encode(value: object, *, packed: bool = False, depth: int = 0) -> Any:
         if isinstance(value, SelfCoded):
             value = value.to_fields()
         elif is_dataclass(value) and not isinstance(value, type):
-            value = {name: getattr(value, name) for name in _annotations(value.__class__)}
+            found = {name: getattr(value, name) for name in _annotations(value.__class__)}
+            left_out = later_fields(type(value)).items()
+            value = {name: each for name, each in found.items() if (name, each) not in left_out}
         if isinstance(value, Mapping) and set(value) != {NOT_FINITE}:
             return {str(key): encode(item, packed=packed, depth=depth + 1) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -187,6 +189,7 @@ class _Decoder:
         """The dataclass with these encoded fields."""
         hints = _annotations(kind)
         keys = f"the keys {', '.join(hints)}"
+        value = {**later_fields(kind), **value}
         if missing := [key for key in hints if key not in value]:
             raise store_error(f"{name or 'a document'} without {missing[0]}", keys)
         if len(value) > len(hints):

@@ -118,6 +118,8 @@ def check_released(released: ScoreAndInformation, record: FitRecord, size: int |
     for name in ("score_scale", "information_scale", "third_derivative_bound"):
         if not 0.0 <= getattr(released, name) < math.inf:
             raise store_error(f"released {name} that is not finite, or below 0", "a finite number >= 0")
+    if not 0.0 < released.weighting <= 1.0:
+        raise store_error("released weighting that is no share", "a number above 0, at most 1")
     if not 0.0 < released.dispersion < math.inf:
         raise store_error("released dispersion that is not positive", "a finite number > 0")
     if (released.initial_variance < 0.0).any():

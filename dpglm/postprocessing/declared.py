@@ -1,4 +1,4 @@
-"""Notes on what a schema declares: whose a row is, and how cells are read."""
+"""Notes on what a schema declares: whose a row is, what it counts, and how cells are read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.labels import LABELLED, shown_names
-from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.record import FitRecord, SpecificationDocument
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.tables.table import coefficient
+from dpglm.tables.table import Fact, coefficient
 from dpglm.typing import ROWS_OF
 
 _SURV = re.compile(r"\bSurv\s*\([^~]*~")
@@ -23,7 +23,13 @@ _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "alias
 def declared_notes(record: FitRecord) -> tuple[str, ...]:
     """What a reader of the numbers should know of the declarations."""
     labels = (LABELLED,) if shown_names(record) != record.names else ()
-    return (*labels, *inspected_notes(record), *person_notes(record), *reading_notes(record))
+    return (
+        *labels,
+        *inspected_notes(record),
+        *person_notes(record),
+        *weight_notes(record),
+        *reading_notes(record),
+    )
 
 
 def is_survival(record: FitRecord) -> bool:
@@ -125,6 +131,35 @@ def person_notes(record: FitRecord) -> tuple[str, ...]:
     return (
         f"{alike}; standard errors hold however much the rows of a person depend on one another: they count "
         "as one observation.",
+    )
+
+
+def weight_facts(specification: SpecificationDocument) -> tuple[Fact, ...]:
+    """The weights of rows: their column, and which weight is a full one."""
+    if specification.weights is None:
+        return ()
+    columns: Any = specification.schema["variables"]
+    high = columns[specification.weights]["bounds"][1]
+    return (("Weights", f"{specification.weights} / {high:.10g}, at most 1"),)
+
+
+def weight_notes(record: FitRecord) -> tuple[str, ...]:
+    """What rows with weights count for, and what standard errors take the variance of their score to be."""
+    column, released = record.specification.weights, record.released
+    if column is None:
+        return ()
+    note = f"Rows count by {column}, those without a weight not at all"
+    if released is None:
+        return (f"{note}.",)
+    if released.weighting < 1.0:
+        part = f"{'' if released.exact else 'released '}share of {coefficient(released.weighting)}"
+        return (
+            f"{note}. Standard errors take the variance of the weighted score to be that of a score "
+            f"without weights times one {part}, the same for all coefficients.",
+        )
+    return (
+        f"{note}. No variance of the weighted score could be told from noise: standard errors take it to be "
+        "as large as weights allow, so that intervals are too long rather than too short.",
     )
 
 

@@ -17,14 +17,20 @@ import numpy as np
 from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.codec import MAX_COEFFICIENTS, MAX_DEPTH, encode, store_error, unsaved_error
+from dpglm.postprocessing.codec import (
+    MAX_COEFFICIENTS,
+    MAX_DEPTH,
+    encode,
+    store_error,
+    unsaved_error,
+)
 from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, RowMap, linear_model
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.charges import charge_table
 from dpglm.tables.table import Summarised, Table, balance, budget, computed
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import LATER, BoolVector, FloatMatrix, FloatVector
 from dpglm.wide_maps import MOST_DENSE
 
 Value = TypeVar("Value")
@@ -61,6 +67,7 @@ class SpecificationDocument:
     strength: float | Literal["cv"] | None  # as the user gave it, per row
     goal: Goal
     privacy: Privacy | None  # the budget with its unit; None without privacy
+    weights: str | None = field(default=None, metadata=LATER)  # column of the rows' weights
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
@@ -75,6 +82,8 @@ class SpecificationDocument:
         """The text of `dpglm.ModelSpec.to_json`."""
         document = asdict(self)
         # Of the columns of a schema the order says nothing; of groups in an option it does.
+        if self.weights is None:
+            del document["weights"]  # as before there were any
         document["schema"]["variables"] = dict(sorted(document["schema"]["variables"].items()))
         return json.dumps({"format": SPECIFICATION, **document}, indent=1)
 
@@ -293,7 +302,7 @@ class FitRecord(Record):
         released = self.released
         if released is None or not (self.link == "identity" or (released.exponential and not self.exact)):
             return math.nan
-        return released.dispersion
+        return released.dispersion / released.weighting
 
     @property
     def predictor(self) -> ResultPart | None:

@@ -9,7 +9,13 @@ import numpy as np
 
 from dpglm.glm.families.binomial import SHIFTED
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.postprocessing.declared import declared_notes, dispersion_notes, is_survival, survival_notes
+from dpglm.postprocessing.declared import (
+    declared_notes,
+    dispersion_notes,
+    is_survival,
+    survival_notes,
+    weight_facts,
+)
 from dpglm.postprocessing.intervals import (
     MOST_NAMES,
     caveats,
@@ -93,7 +99,13 @@ def summary(record: FitRecord) -> Table:
         title=_title(record),
         columns=(Column("term", "left"), *map(Column, headings)),
         rows=rows,
-        wide=(("Formula", record.specification.formula), *trust(record), *part, *interval_facts(record)),
+        wide=(
+            ("Formula", record.specification.formula),
+            *weight_facts(record.specification),
+            *trust(record),
+            *part,
+            *interval_facts(record),
+        ),
         left=model_facts(record),
         right=privacy_facts(record),
         notes=(

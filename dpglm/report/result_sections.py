@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpglm.postprocessing.declared import weight_facts
 from dpglm.postprocessing.intervals import caveats, interval_end, intervals, selected, surprises
 from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.labels import shown_names
@@ -81,6 +82,7 @@ def fit_subject(record: FitRecord) -> Subject:
             ("Response", record.response.name),
             ("Levels of the response", record.response.levels),
             ("Bounds of the response, beyond which it is clipped", record.response.bounds),
+            *((f"{label} of rows", text) for label, text in weight_facts(asked)),
             *options,
         ),
     )

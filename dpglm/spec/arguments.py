@@ -68,6 +68,7 @@ class FitOptions(RunOptions, total=False):
     privacy: float | tuple[float, float] | Privacy | Required | None
     goal: Goal
     method: str | Method
+    weights: str | None
     profile: Profile | None
 
 
@@ -330,7 +331,7 @@ def rate_of(rate: object) -> float:
 
 def refuse_beside_plan(schema: object, *options: object) -> None:
     """A plan says all of these itself."""
-    defaults = (DEFAULT_FAMILY, None, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED, None)
+    defaults = (DEFAULT_FAMILY, None, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED, None, None)
     given = zip(options, defaults, strict=True)
     # No other kind equals a default, and an array has no truth value.
     if schema is not None or any(type(a) is not type(b) or a != b for a, b in given):

@@ -26,6 +26,7 @@ from dpglm.spec.arguments import bar_of, noise_of
 from dpglm.spec.charging import at_site, charged, charged_apart
 from dpglm.spec.site_names import require_site_names
 from dpglm.spec.sites import OpenedSites, fit_sites, opened_sites, site_charges
+from dpglm.spec.weighting import require_one_table
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan, Run
@@ -45,6 +46,7 @@ def run_at_sites(
 ) -> FitResult | SiteFits:
     """A fit for each site or, by a joint method, one fit of all sites; ``tables`` are from `site_tables`."""
     method = plan.specification.method
+    require_one_table(plan.specification.weights)
     if isinstance(method, JointMethod):
         if method.at_site != method:
             raise MethodError(

@@ -19,12 +19,9 @@ from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
 from dpglm.planning.expected_rows import expected_weight
 from dpglm.postprocessing.record import SPECIFICATION, Choice, Goal, SpecificationDocument
-from dpglm.postprocessing.restriction import paid_specification
-from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
-from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import (
     REQUIRED,
     Required,
@@ -41,6 +38,7 @@ from dpglm.spec.arguments import (
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.plan import Plan, hashed
 from dpglm.spec.profiled import known_moments
+from dpglm.spec.weighting import require_weights, weighted_releases
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,8 @@ class ModelSpec:
         With its options; ``"auto"`` has been decided.
     privacy : Privacy or None
         The budget, with the unit that it protects.
+    weights : str or None
+        Column of the rows' weights.
 
     Examples
     --------
@@ -77,11 +77,14 @@ class ModelSpec:
     goal: Goal
     method: Method
     privacy: Privacy | None
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         require_goal(self.goal)
         object.__setattr__(self, "strength", checked_strength(self.strength))
         object.__setattr__(self, "privacy", privacy_of(self.privacy))
+        if self.weights is not None:
+            require_weights(self.weights, self.schema, self.method, periods=self._most_periods is not None)
         if self.privacy is not None:
             periods = self._most_periods
             object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema, periods))
@@ -104,6 +107,7 @@ class ModelSpec:
         goal: Goal = DEFAULT_GOAL,
         method: str | Method = DEFAULT_METHOD,
         privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
+        weights: str | None = None,
     ) -> Self:
         """The specification that these arguments of `dpglm.fit` make, with its errors."""
         budget = privacy_of(privacy)
@@ -116,14 +120,16 @@ class ModelSpec:
         chosen_penalty = penalty_of(penalty, goal, chosen_method, chosen_family)
         strength = strength_of(strength, chosen_penalty)
         opened = chosen_method.opened(read)
-        spec = cls(formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget)
+        spec = cls(formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget, weights)
         spec.to_document()  # refuses options that no result could keep
         return spec
 
     @cached_property
     def coded_model(self) -> CodedModel:
         """The formula read against the schema, with its coding and its response."""
-        return CodedModel.of(self.formula, self.schema, self.family, coding=self.method.coding)
+        return CodedModel.of(
+            self.formula, self.schema, self.family, coding=self.method.coding, weights=self.weights
+        )
 
     def under(self, schema: Schema) -> ModelSpec:
         """The same specification for a table with another schema of the same columns, as a site's may be."""
@@ -158,6 +164,11 @@ class ModelSpec:
         """Whether the number of rows of a table is public: without privacy, and under replace-one."""
         return self.privacy is None or self.privacy.rows_are_public
 
+    @property
+    def _weight_is_public(self) -> bool:
+        """Whether what the rows count in all is public: where their number is, and each counts for one."""
+        return self.rows_are_public and self.weights is None
+
     def problem(self, design: Rows | None = None, n: int | None = None) -> Problem:
         """What a method is given, for a table or for an expected number of rows; reads no row."""
         model = self.coded_model
@@ -181,10 +192,11 @@ class ModelSpec:
             family=model.family,
             penalty=penalty,
             strength=self.strength,
-            rows=None if self.rows_are_public else declared,
+            rows=None if self._weight_is_public else declared,
             goal=self.goal,
             known_rows=declared,
-            count_rows=count if self.rows_are_public else None,
+            count_rows=count if self._weight_is_public else None,
+            weighted=self.weights is not None,
             offset=model.coding.model.offset_range,
             moments=known_moments(model),
         )
@@ -209,7 +221,10 @@ class ModelSpec:
         opened.__dict__["coded_model"] = self.coded_model
         rows = self.schema.rows if n is None else row_count_of(n)
         problem = opened.problem(n=rows)
-        return Plan(opened, problem, opened.method.plan(problem, self.privacy), rows)
+        releases = opened.method.plan(problem, self.privacy)
+        if self.weights is not None:
+            releases = weighted_releases(releases, opened.method.name)
+        return Plan(opened, problem, releases, rows)
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""
@@ -222,6 +237,7 @@ class ModelSpec:
             strength=self.strength,
             goal=self.goal,
             privacy=self.privacy,
+            weights=self.weights,
         )
 
     @classmethod
@@ -238,6 +254,7 @@ class ModelSpec:
             goal=document.goal,
             method=with_options(methods[document.method.name], document.method.options),
             privacy=document.privacy,
+            weights=document.weights,
         )
 
     def to_json(self) -> str:
@@ -295,36 +312,6 @@ def _expected_rows(n: int | None) -> int:
             remedy="Use n=10_000, or declare Schema(..., rows=10000).",
         )
     return n
-
-
-def plan_of(fit: object) -> Plan:
-    """The plan that a fit was run by, made again from the specification that it keeps.
-
-    Raises
-    ------
-    MethodError
-        Something that is no fit, or one whose plan is another one today.
-    """
-    if not isinstance(fit, FitResult):
-        raise MethodError(
-            f"audit of {type(fit).__name__}",
-            expected="what dpglm.fit, dpglm.load or dpglm.plan gave back",
-            remedy="Use dpglm.audit(fit), or dpglm.audit(dpglm.plan(...)).",
-        )
-    if isinstance(fit._record.part, PooledSites):
-        raise MethodError(
-            "audit of a pooled fit, which released nothing itself",
-            expected="the fit of one site",
-            remedy="Audit the result of each site.",
-        )
-    plan = ModelSpec.of_document(paid_specification(fit._record)).plan(n=fit.n_rows or None)
-    if plan.fingerprint != fit.plan_fingerprint:
-        raise MethodError(
-            f"a fit by dpglm {fit.version} whose plan does not follow from its specification",
-            expected="the plan that was charged",
-            remedy="Audit it with the version of dpglm that made it, or audit dpglm.plan(...).",
-        )
-    return plan
 
 
 def no_formula(formula: object) -> FormulaError:

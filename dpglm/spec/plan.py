@@ -128,7 +128,8 @@ class Plan(Summarised):
     def what(self) -> str:
         """The words of a ledger's line: formula, method and penalty."""
         spec = self.specification
-        return f"{spec.formula}  [{spec.method.name}, {self.problem.penalty.name}]"
+        weights = "" if spec.weights is None else f", weights {spec.weights}"
+        return f"{spec.formula}  [{spec.method.name}, {self.problem.penalty.name}{weights}]"
 
     @overload
     def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables

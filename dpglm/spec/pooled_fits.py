@@ -93,6 +93,8 @@ def poolable(site: str, record: FitRecord) -> CodedModel:
         lacking = f"is {record.part.title}"
     elif record.released is None:
         lacking = "released no information matrix"
+    elif record.specification.weights is not None:
+        lacking = "has rows with weights"
     if lacking:
         raise MethodError(
             f"site {site!r}, whose fit {lacking}",

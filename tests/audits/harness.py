@@ -27,8 +27,8 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.spec.model_spec import plan_of
 from dpglm.spec.plan import Plan
+from dpglm.spec.planned_again import plan_of
 
 FAILURE = 1e-4
 TOGETHER = 3000  # draws of all releases of a plan, at least, unless fewer are asked for

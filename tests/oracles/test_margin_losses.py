@@ -18,7 +18,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
 from dpglm.rows import ArrayChunk
-from dpglm.spec.model_spec import plan_of
+from dpglm.spec.planned_again import plan_of
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
 both = pytest.mark.parametrize("kind", [HuberSvm, SoftplusHinge])

@@ -13,6 +13,7 @@ from dpglm.data.coding.coding import Coding, Kind
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.person_periods import rows_of_persons
 from dpglm.data.coding.response import Response
+from dpglm.data.coding.row_weights import RowWeights
 from dpglm.data.coding.submodel import Merge, Submodel, between, merged, rows_of, without
 from dpglm.data.formula.parse import parse
 from dpglm.data.formula.periods import Periods
@@ -43,10 +44,20 @@ class CodedModel:
     coding: Coding
     response: Response
     family: Family
+    weights: RowWeights | None = None
 
     @classmethod
-    def of(cls, formula: str, schema: Schema, family: Family, *, coding: Kind = "centred") -> Self:
+    def of(
+        cls,
+        formula: str,
+        schema: Schema,
+        family: Family,
+        *,
+        coding: Kind = "centred",
+        weights: str | None = None,
+    ) -> Self:
         """The model of tables with this schema, or a FormulaError or SchemaError from public facts alone."""
+        counted = None if weights is None else RowWeights.of(weights, schema)
         kind = family.response_kind
         columns = Coding.of(parse(formula, schema, ordinal=kind == "ordered"), kind=coding)
         # Without an intercept nothing gives back the shift of a centred response.
@@ -55,7 +66,7 @@ class CodedModel:
             persons = rows_of_persons(columns.model.periods, columns.model.response)
             family = family.of_periods(persons.share)
         response = Response.of(schema, columns.model.response, kind, centred=centred)
-        return cls(schema, columns, response, family.with_bound(response.high))
+        return cls(schema, columns, response, family.with_bound(response.high), counted)
 
     @property
     def periods(self) -> Periods | None:
@@ -69,7 +80,8 @@ class CodedModel:
     def design(self, data: object) -> Design:
         """The rows of a table as chunks; none is read yet, only the names of the columns."""
         periods = None if self.periods is None else rows_of_persons(self.periods, self.response.name)
-        return Design(open_source(data), self.schema, self.coding, self.response, periods=periods)
+        source = open_source(data)
+        return Design(source, self.schema, self.coding, self.response, periods=periods, weights=self.weights)
 
     @property
     def columns(self) -> tuple[str, ...]:

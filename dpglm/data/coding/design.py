@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.person_periods import PersonPeriods, require_one_row
 from dpglm.data.coding.response import Response
+from dpglm.data.coding.row_weights import RowWeights
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.cluster import ClusterSource
 from dpglm.data.tables.persons import PersonRows
@@ -32,7 +33,8 @@ class Design:
 
     ``memory_limit`` bounds the bytes of coded rows that stay in memory, None as `KeptRows` has it. Besides,
     memory holds a few chunks, however many rows there are. The source is read once, or at each pass where
-    neither memory nor a scratch file takes all rows. ``periods`` say which rows each row of it becomes.
+    neither memory nor a scratch file takes all rows. ``periods`` say which rows each row of it becomes,
+    ``weights`` what each row counts.
 
     A column that is not declared, or absent from the source, is a SchemaError before any row is read.
 
@@ -57,23 +59,27 @@ class Design:
         response: Response,
         *,
         periods: PersonPeriods | None = None,
+        weights: RowWeights | None = None,
         memory_limit: int | None = None,
     ) -> None:
         self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
-        self._periods = periods
+        self._periods, self._weights = periods, weights
         if periods is not None:
             require_one_row(schema.unit_column)
             self._schema = periods.reading(schema)
-            if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
-                raise MethodError(
-                    "Surv(time, event), or an ordinal response, on a table that a cluster holds",
-                    expected="a frame in memory, or files, of which each row becomes several here",
-                    remedy="Write the table to Parquet files and give their folder.",
-                )
+        if isinstance(source, ClusterSource) and (periods is not None or weights is not None):
+            # Where a piece has as many coded rows as rows, and shares of persons alone.
+            what = "weights" if periods is None else "Surv(time, event), or an ordinal response,"
+            raise MethodError(
+                f"{what} on a table that a cluster holds",
+                expected="a frame in memory, or files, which are read here",
+                remedy="Write the table to Parquet files and give their folder.",
+            )
         self._coding, self._response = coding, response
         self._answer = response.name if periods is None else periods.event
         time = () if periods is None else (periods.periods.column,)
-        self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time)))
+        counted = () if weights is None else (weights.column,)
+        self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time, *counted)))
         schema.require(self._columns)
         require_columns((*self._columns, *self._rows_of.columns), source.column_names)
         self._kept = KeptRows(self._made, memory_limit)
@@ -145,11 +151,16 @@ class Design:
 
     def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])
+        counts = None
+        if self._weights is not None:
+            share, counts = self._weights.shares(columns[self._weights.column], share)
         for start in range(0, rows, ROWS):
             part = {name: column[start : start + ROWS] for name, column in columns.items()}
             X, offset, usable = self._coding.encoded(part)
             y, answered = self._response.code(part[self._answer])
             unusable = ~(usable & answered & _bounded(X))
+            if counts is not None:
+                unusable |= ~counts[start : start + ROWS]
             if offset is not None:
                 with np.errstate(all="ignore"):
                     offset = offset / self._response.unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dpglm.postprocessing.declared import dispersion_notes
+from dpglm.postprocessing.declared import dispersion_notes, weight_notes
 from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import FREE
@@ -85,7 +85,8 @@ def penalty(record: FitRecord) -> str:
 
 def meant(record: FitRecord) -> tuple[str, ...]:
     """What coefficients are where they are not quite those of the model as it is named, a sentence each."""
-    return (*link_notes(record), *dispersion_notes(record), *scale_notes(record))
+    notes = (*weight_notes(record), *link_notes(record), *dispersion_notes(record))
+    return (*notes, *scale_notes(record))
 
 
 def sentences(*texts: str) -> str:

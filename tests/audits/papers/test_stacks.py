@@ -31,7 +31,7 @@ from dpglm.papers.stacking.pst import PSTF, PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.privacy.budget import Relation
-from dpglm.spec.model_spec import plan_of
+from dpglm.spec.planned_again import plan_of
 from tests.audits.harness import (
     FAILURE,
     LESS,

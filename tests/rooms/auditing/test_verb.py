@@ -16,8 +16,8 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.postprocessing.record import Choice
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.model_spec import plan_of
 from dpglm.spec.plan import Plan
+from dpglm.spec.planned_again import plan_of
 
 SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}
 NUMBERS = {"y": (0, 1), "x": (0, 9)}

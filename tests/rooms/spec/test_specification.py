@@ -18,7 +18,7 @@ from dpglm.errors import DpglmError, MethodError
 from dpglm.methods.base import methods
 from dpglm.privacy.budget import Relation
 from dpglm.registry import options_of
-from dpglm.spec.model_spec import plan_of
+from dpglm.spec.planned_again import plan_of
 
 SCHEMA = {"ill": ["no", "yes"], "age": (18, 90), "sex": ["F", "M"], "bmi": (15, 60)}
 FORMULA = "ill ~ age + sex + bmi"

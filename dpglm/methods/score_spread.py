@@ -1,0 +1,67 @@
+"""How much the weighted score varies, as a multiple of the information: what standard errors take for it.
+
+Without weights the variance of the score is the information, times the dispersion. With shares s <= 1 it is
+the sum of s^2 times what one row adds, the information that of s: at most as much, whatever the shares follow
+from. The ratio of both traces is released where the budget pays for standard errors.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from dpglm.curator.curator import PricedReleases
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.mapped import RowMapping
+from dpglm.mechanisms.score_norms import SPREAD, spread_of_score
+from dpglm.methods.base import Ask, Problem
+from dpglm.privacy.budget import Relation
+from dpglm.typing import FloatVector
+
+# Of mu squared, or of a pure epsilon.
+SPREAD_SHARE: Final = 0.02
+SPREAD_SHARE_PURE: Final = 0.04
+# No shares of a whole table make the score vary less.
+LEAST: Final = 2.0**-12
+
+
+def share_of_spread(problem: Problem, *, pure: bool) -> float:
+    """Of the budget; nothing without weights."""
+    if not problem.weighted:
+        return 0.0
+    return SPREAD_SHARE_PURE if pure else SPREAD_SHARE
+
+
+def spread_releases(
+    problem: Problem,
+    mapping: RowMapping,
+    price: float,
+    relation: Relation,
+    law: Literal["gaussian", "gamma"] = "gaussian",
+) -> tuple[Release, ...]:
+    """The release, where rows have weights; it stands before the last one of a plan."""
+    return (spread_of_score(mapping, price, relation, law),) if problem.weighted else ()
+
+
+def asked_spread(plan: PricedReleases, ask: Ask, at: FloatVector) -> tuple[float, float] | None:
+    """The sum of squared shares times squared scores, and its noise; None where it is not planned."""
+    if len(plan.releases) < 2 or plan.releases[-2].name != SPREAD:
+        return None
+    first, *_ = plan.of_kind(Information)
+    return float(ask(plan.releases[-2], at)[0]), first.deviation
+
+
+def weighting(spread: tuple[float, float] | None, information: float) -> float:
+    """Variance of the weighted score per unit of its information, in traces, one deviation of noise up.
+
+    At most 1, which no shares exceed; 1 where no spread was released.
+
+    Examples
+    --------
+    >>> weighting((30.0, 10.0), 100.0), weighting((-30.0, 200.0), 100.0), weighting(None, 100.0)
+    (0.4, 1.0, 1.0)
+    """
+    if spread is None or not information > 0.0:
+        return 1.0
+    found, noise = spread
+    return min(max((max(found, 0.0) + noise) / information, LEAST), 1.0)
