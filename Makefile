@@ -25,9 +25,10 @@ lint: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# Also the tests of Spark, where there is a Java.
+# Also the tests of Spark, where there is a Java, and the conda recipe as conda's builders read it.
 audit: $(VENV)/.tests
 	$(BIN)/python -m pip install --quiet --editable ".[spark]" --config-settings editable_mode=compat
+	$(BIN)/python -m pip install --quiet "py-rattler-build>=0.73"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --thorough --durations=10 tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed

@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatVector: TypeAlias = NDArray[np.float64]
-FloatMatrix: TypeAlias = NDArray[np.float64]
-FloatBlock: TypeAlias = NDArray[np.float32]
-BoolVector: TypeAlias = NDArray[np.bool_]
-BoolMatrix: TypeAlias = NDArray[np.bool_]
-IntVector: TypeAlias = NDArray[np.int64]
+# Spelt out: `numpy.typing.NDArray` hides its parts from those who read annotations, since numpy 2.5.
+FloatVector: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
+FloatMatrix: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
+FloatBlock: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.float32]]
+BoolVector: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
+BoolMatrix: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
+IntVector: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
 
 # Shares that rows have of a person are whole multiples of one part in so many, so that they add up exactly.
 SHARES: Final = 2**12

@@ -8,6 +8,7 @@ from dpglm.glm.penalties.elastic_net import L1, L2, ElasticNet
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
 from dpglm.rows import ArrayChunk
+from tests.oracles.peers import logistic
 
 
 def table(seed, n, p):
@@ -101,10 +102,9 @@ def test_ridge_equals_scikit_learn(n, ridge):
 @pytest.mark.parametrize("n", [500, 6000])
 @pytest.mark.parametrize("share", [0.01, 0.05])
 def test_lasso_equals_scikit_learn(n, share):
-    linear_model = pytest.importorskip("sklearn.linear_model")
     X, y = table(8, n, 8)
     strength = share * np.abs(X.T @ (y - 0.5)).max()
-    peer = linear_model.LogisticRegression(
+    peer = logistic(
         l1_ratio=1.0, C=1 / strength, fit_intercept=False, solver="liblinear", tol=1e-12, max_iter=100_000
     ).fit(X.astype(np.float64), y)
     found = minimise(block_loss(X, y), linear=np.zeros(8), ridge=0.0, penalty=L1(strength))
@@ -113,11 +113,10 @@ def test_lasso_equals_scikit_learn(n, share):
 
 
 def test_elastic_net_with_a_free_intercept_equals_scikit_learn():
-    linear_model = pytest.importorskip("sklearn.linear_model")
     X, y = table(9, 700, 6)
     X[:, 0] = 0.5
     strength, ratio = 4.0, 0.4
-    peer = linear_model.LogisticRegression(
+    peer = logistic(
         l1_ratio=ratio, C=1 / strength, fit_intercept=True, solver="saga", tol=1e-12, max_iter=20_000
     ).fit(X[:, 1:].astype(np.float64), y)
     found = minimise(

@@ -7,13 +7,13 @@ import pandas as pd
 import patsy
 import pytest
 import statsmodels.formula.api as smf
-from sklearn.linear_model import LogisticRegression
 
 import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.data.tables.sources import declared
 from dpglm.inference.coefficients import Scaling
+from tests.oracles.peers import logistic
 from tests.silence import Silence
 
 FAIR = (
@@ -100,7 +100,7 @@ def test_l1_equals_scikit_learn_with_the_same_objective(strength: float) -> None
     columns = patsy.dmatrix(formula.split("~")[1], frame)[:, 1:] / scaling.lengths[1:]
     y = (frame["affair"] == "yes").to_numpy()
     # liblinear penalises the intercept, saga does not; centred columns help saga converge.
-    peer = LogisticRegression(
+    peer = logistic(
         l1_ratio=1.0,
         solver="saga",
         C=1.0 / (strength * len(y)),

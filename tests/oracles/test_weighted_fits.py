@@ -15,6 +15,7 @@ from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
 from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
+from tests.oracles.peers import logistic
 
 # Two columns measured in other units than a third of their spread: most rows are long in them.
 SCALES = np.array([[1.0, 0.0, 0.0, 0.0], [-3.0, 30.0, 0.0, 0.0], [0.0, 0.0, 4.0, 0.0], [1.0, 0.0, 0.0, 5.0]])
@@ -54,10 +55,9 @@ def test_a_ridge_fit_is_that_of_scikit_learn(n: int, ridge: float) -> None:
 
 
 def test_a_lasso_fit_is_that_of_scikit_learn() -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model")
     loss, X, y, weight = weighted_rows(2, 5000)
     strength = 0.3 * float(np.abs(X.T @ (weight * (y - 0.5))).max())
-    peer = linear_model.LogisticRegression(
+    peer = logistic(
         l1_ratio=1.0, C=1 / strength, fit_intercept=False, solver="liblinear", tol=1e-12, max_iter=100_000
     ).fit(X, y, sample_weight=weight)
     found = minimise(loss, linear=np.zeros(4), ridge=0.0, penalty=L1(strength))

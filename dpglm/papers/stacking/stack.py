@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from dpglm.errors import MethodError
@@ -18,12 +17,10 @@ from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.section import Section, shown
 from dpglm.tables.table import Fact, coefficient
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import BoolMatrix, BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BoolMatrix: TypeAlias = NDArray[np.bool_]
 
 INTERCEPT = "Intercept"
 MOST_MODELS_SHOWN = 12
