@@ -227,11 +227,14 @@ def test_no_mask_hides_two_releases_and_a_twin_that_uses_them_again_is_caught(
 
 
 def test_no_mask_hides_a_release_in_two_runs() -> None:
-    """The same seeded noise and rows in two runs, with keys of the operating system."""
+    """The same seeded noise and rows in two runs, with keys of the operating system.
+
+    Each of nine numbers is near by chance with probability 2^-11, so two of them are in 1 of 100,000 runs.
+    """
     plan = planned()
     first, second = (acquainted(plan, seed=None, run="run")[0] for _ in range(2))
-    for one, two in zip(first, second, strict=True):
-        assert near(content(one.masked(0, FIRST)), content(two.masked(0, FIRST))) == 0
+    pairs = [(one.masked(0, FIRST), two.masked(0, FIRST)) for one, two in zip(first, second, strict=True)]
+    assert sum(near(*map(content, pair)) for pair in pairs) <= 1
     same_keys = [acquainted(plan, run=run)[0][0].masked(0, FIRST) for run in ("run 1", "run 2")]
     assert near(*map(content, same_keys)) == 0  # other runs have other masks, whatever the keys
 
