@@ -33,7 +33,7 @@ _KNOWN: Final = 4.0
 _LEAST: Final = 1e-6
 # What interactions move counts so many times.
 _PRODUCTS: Final = 2.0
-# Nothing is known of a coefficient with a larger sampling error, nor of the rows that one so far out belongs to.
+# Of rows whose coefficient has a larger sampling error, and moves so far, the information knows nothing.
 _UNKNOWN: Final = 100.0
 _FAR_OUT: Final = 2.0
 LOGISTIC_LIMIT: Final = 0.14
@@ -135,9 +135,9 @@ class Restricted:
         squared distance of Wald over the root of the total weight. Movements of whole levels are known, and
         count a tenth, but for a rare level that moves far: its fourth powers are counted, too. Products of
         columns have longer tails than columns, and may be of one level only: what interactions move counts
-        twice. To it is added .3 of what the change of the information moves the estimate, in sampling standard
-        errors of the submodel. Rows of a coefficient without a finite maximum are not seen in the information:
-        a submodel without it is infinitely far.
+        twice. To it is added .3 of what the change of the information moves the estimate, in sampling
+        standard errors of the submodel. Rows of a coefficient without a finite maximum are not seen in the
+        information: a submodel without it is infinitely far.
         """
         model, released = self.model, self.model.whole.released
         intercept = model.whole.cells.intercept

@@ -10,10 +10,11 @@ from dpglm.errors import MethodError
 from studies.submodels import judge
 from studies.submodels.designs import EPSILONS, MOST_COLUMNS, drawn
 
-# Accepted before, with errors of .10 to .18: a product of numbers, a rare level that moves far, and slopes
-# that differ between levels.
+# Accepted before, with errors of .10 to 4.8: a product of numbers, a rare level that moves far, and slopes
+# that differ between levels, or have no finite estimate in one.
 FAILED = [
     (10, {"drop": "x1:x0"}),
+    (30, {"drop": "x0:f0"}),
     (34, {"merge": {"f1": {"both": ["l02", "l00"]}}}),
     (47, {"drop": "x0:f0"}),
 ]
