@@ -9,7 +9,7 @@ python -m studies run coverage_designs --only slopes_strong,level_99 --epsilon 1
                                                         run a part and print it, a line per cell
 python -m studies index                                 write reports/papers.html and reports/index.html
 python -m studies run speed --only fit,plan --reps 1    rows of the benchmark of speed, printed
-python -m studies selection|features           benchmarks, printed
+python -m studies selection|features|submodels benchmarks, printed
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from studies.study import PAGES, RUNS, Part, Study
 BENCHMARKS = {
     "selection": "studies.selection.support",
     "features": "studies.selection.features",
+    "submodels": "studies.submodels.judge",
 }
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 Merge = Mapping[str, Mapping[Any, Sequence[Any]]]
 # So many terms are looked at for one that can be left out; each takes the time of a refit.
 MOST_TRIED: Final = 5
+NO_DISTANCE: Final = "an intercept, and finite coefficients where the fit knows the rows that they belong to"
 
 
 @parts.register("submodel")
@@ -208,7 +209,7 @@ def _too_far(record: FitRecord, part: SubmodelOf, found: Restricted, away: float
     return MethodError(
         f"a submodel too far from the fit for its released numbers: it is {_two_digits(errors)} standard "
         f"errors away, and coefficients could be off by a tenth of one (distance {_two_digits(away)})",
-        expected=bound if math.isfinite(away) else "a formula with an intercept, or no distance is known",
+        expected=bound if math.isfinite(away) else NO_DISTANCE,
         remedy=f"{accepted if near else none} Otherwise fit the submodel anew, at its price.",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from dpglm.privacy.budget import Privacy, Relation
@@ -52,10 +52,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells, and the replications of each."""
+    """Cells, and the replications of each; ``others`` has those of tables that have another number."""
 
     cells: tuple[Cell, ...]
     replications: int
+    others: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -85,7 +86,7 @@ def jobs(grid: Grid, names: Sequence[str], fingerprint: Callable[[str], str]) ->
             "relation": cell.relation,
             "definition": cell.definition,
             "scales": cell.scales,
-            "replications": grid.replications,
+            "replications": grid.others.get(name, grid.replications),
             "design": fingerprint(name),
         }
         for name in names
@@ -117,7 +118,9 @@ def part(grid: Grid, asked: Part, words: Mapping[str, Collection[str]]) -> Grid:
     cells = tuple(filter(wanted, grid.cells))
     if not cells:
         raise ValueError("the study has no such cell")
-    return replace(grid, cells=cells, replications=asked.replications or grid.replications)
+    if asked.replications:
+        return Grid(cells, asked.replications)
+    return replace(grid, cells=cells)
 
 
 def seed_of(*parts: object) -> int:

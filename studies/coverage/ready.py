@@ -15,7 +15,7 @@ from dpglm.mechanisms.noise import SeededNoise
 from dpglm.optim.minimise import minimise
 from dpglm.rows import JoinedRows
 from dpglm.spec.plan import Plan, Run
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import FloatMatrix, FloatVector, is_intercept
 from studies.coverage.grid import seed_of
 from studies.coverage.rows import StudyRows
 from studies.coverage.tables import StudyTable
@@ -103,7 +103,7 @@ class ReadyTable:
         linear = np.zeros(self.rows.size)
         minimum = minimise(loss, linear=linear, ridge=RIDGE, tolerance=TOLERANCE, start=start)
         assert minimum.certified, "the non-private fit did not converge"
-        return self._user(minimum.theta), self._logistic_errors(minimum.theta)
+        return self._user(minimum.theta), self._logistic_errors(y, minimum.theta)
 
     def naive_errors(self, y: FloatVector, beta: FloatVector) -> FloatVector:
         """Of least squares with the residuals at ``beta``, or of the logistic information there."""
@@ -111,19 +111,19 @@ class ReadyTable:
         if self.family == "gaussian":
             deviation = float(np.std(y - theta @ self.rows.wide()))
             return self._unit * deviation * np.sqrt(self._spread(self._inverse))
-        return self._logistic_errors(theta)
+        return self._logistic_errors(y, theta)
 
     def fit(self, plan: Plan, y: FloatVector, seed: int) -> dpglm.FitResult:
         """The plan on the coded rows: what `dpglm.fit` does once it has read a table."""
         design = plan.specification.coded_model.design(self.rows.loaded.frame)
         problem = plan.specification.problem(design)
-        run = Run(plan, JoinedRows((self.rows.answered(y),)), problem, plan.guarantee.seeded())
+        run = Run(plan, JoinedRows((self.rows.answered(y).released(),)), problem, plan.guarantee.seeded())
         noise = SeededNoise(seed)
         return run.result(run.write_up(run.solve(noise), noise, None))
 
     def to_json(self) -> Result:
         """What a page says of the table."""
-        beta = self.beta[np.array(self.names) != "Intercept"]
+        beta = self.beta[[not is_intercept(name) for name in self.names]]
         drawn = self.family == "binomial"
         simulated = self.rows.loaded.truth is not None
         return {
@@ -132,7 +132,7 @@ class ReadyTable:
             "zeros": int((beta == 0.0).sum()),
             "observed_rate": float(self.rows.responses().mean()) if drawn and not simulated else float("nan"),
             "true_rate": float(self._mean.mean()) if drawn else float("nan"),
-            "clipped": float("nan") if drawn else self._clipped(),
+            "clipped": self._clipped() if self.family == "gaussian" else float("nan"),
         }
 
     def _clipped(self) -> float:
@@ -180,8 +180,8 @@ class ReadyTable:
         user = self.rows.model.coding.user_from_coded
         return np.einsum("ij,jk,ik->i", user, covariance, user)
 
-    def _logistic_errors(self, theta: FloatVector) -> FloatVector:
-        loss = self.rows.loss()
+    def _logistic_errors(self, y: FloatVector, theta: FloatVector) -> FloatVector:
+        loss = self.rows.answered(y).loss()
         information = loss.hessian(theta) + RIDGE * np.eye(self.rows.size)
         # C (L L')^-1 C' has the squared lengths of L^-1 C' as its diagonal.
         factor = scipy.linalg.cholesky(information, lower=True)
@@ -197,5 +197,5 @@ def _nonprivate(ready: ReadyTable, number: int) -> tuple[FloatVector, FloatVecto
 def thinned(estimate: FloatVector, sd: FloatVector, names: tuple[str, ...]) -> FloatVector:
     """Estimates, those within `ZERO_WIDTH` standard errors of zero set to zero."""
     zero = np.abs(estimate) < ZERO_WIDTH * sd
-    zero &= np.array(names) != "Intercept"
+    zero &= [not is_intercept(name) for name in names]
     return np.where(zero, 0.0, estimate)

@@ -29,21 +29,28 @@ class StudyRows:
         The formula read against the schema, with its coding and its response.
     pieces : tuple of ArrayChunk
         Coded rows, variables down, float32: they *are* the design of the study.
+    share : float or None
+        What each row of a person and a stage counts, of ordered levels.
     """
 
     loaded: Loaded
     model: CodedModel
     pieces: tuple[ArrayChunk, ...]
+    share: float | None = None
     _wide: list[FloatMatrix] = field(default_factory=list)
 
     @classmethod
     def of(cls, loaded: Loaded, family: str) -> Self:
         """The rows of a table, coded as `dpglm.fit` codes them."""
+        share: float | None = None
         model = ModelSpec.of(loaded.formula, loaded.schema, family=family, privacy=1.0).coded_model
         chunks = model.design(loaded.frame).chunks()
-        pieces = tuple(ArrayChunk(block.X, block.y, block.offset) for block in chunks)
-        assert all(piece.offset is None for piece in pieces), "the study has no offsets"
-        return cls(loaded, model, pieces)
+        found = []
+        for block in chunks:
+            found.append(ArrayChunk(block.X, block.y, block.offset))
+            share = None if block.share is None else float(block.share[0])
+        assert all(piece.offset is None for piece in found), "the study has no offsets"
+        return cls(loaded, model, tuple(found), share)
 
     @property
     def size(self) -> int:
@@ -69,13 +76,26 @@ class StudyRows:
         return self._wide[0]
 
     def answered(self, y: FloatVector) -> Self:
-        """The same rows with another response, shape (n,)."""
+        """The same rows with another response, shape (n,), but those where it is NaN."""
         pieces, first = [], 0
         for piece in self.pieces:
             last = first + piece.y.shape[0]
-            pieces.append(ArrayChunk(piece.X, y[first:last], None))
+            own, some = y[first:last], ~np.isnan(y[first:last])
+            X = piece.X if some.all() else piece.X[:, some]
+            pieces.append(ArrayChunk(X, own[some], None))
             first = last
         assert first == y.shape[0], "one response a row"
+        return replace(self, pieces=tuple(pieces), _wide=[])
+
+    def released(self) -> Self:
+        """The rows as releases read them: with the share of each."""
+        if self.share is None:
+            return self
+        shares = [np.full(piece.count, self.share) for piece in self.pieces]
+        pieces = [
+            ArrayChunk(piece.X, piece.y, None, share, share)
+            for piece, share in zip(self.pieces, shares, strict=True)
+        ]
         return replace(self, pieces=tuple(pieces))
 
     def loss(self) -> ChunkLoss:

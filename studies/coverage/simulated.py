@@ -1,4 +1,4 @@
-"""Two simulated designs with rare levels: rows, schema and true coefficients, all from fixed seeds."""
+"""Simulated designs with rare levels, and one of ordered levels: rows, schema and truths from fixed seeds."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ SHARES_A = {
 ROWS_A, ROWS_B = 10_000, 60_000
 REGIONS, ZIPF = 30, 1.3
 SLOPES_B = (0.25, 0.0, -0.15, 0.0, 0.3)
+ROWS_LEVELS = 20_000
+GRADES = ("none", "mild", "strong", "worst")
+SHARES_LEVELS = (0.3, 0.2, 0.15, 0.12, 0.1, 0.07, 0.04, 0.02)
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,26 @@ def sim_rare_b() -> Simulated:
     truth |= _effects(random, "C(region)", regions, spread=0.6)
     formula = "y ~ z1 + z2 + z3 + z4 + z5 + C(region) + C(arm) + C(arm):z1"
     return Simulated(_answered(pd.DataFrame(columns)), _schema(bounds), formula, truth)
+
+
+def sim_levels() -> Simulated:
+    """20,000 rows, four ordered levels, four slopes with correlation .5, a factor of eight levels."""
+    import pandas as pd
+
+    random = np.random.default_rng(20_263)
+    correlation = 0.5 ** np.abs(np.subtract.outer(range(4), range(4)))
+    slopes = random.normal(size=(ROWS_LEVELS, 4)) @ np.linalg.cholesky(correlation).T
+    columns: dict[str, object] = {f"z{j + 1}": np.clip(slopes[:, j], -4.0, 4.0) for j in range(4)}
+    bounds: dict[str, object] = dict.fromkeys(columns, (-4.0, 4.0))
+    wards = [f"w{place + 1}" for place in range(len(SHARES_LEVELS))]
+    columns["ward"] = np.array(wards)[random.choice(len(wards), ROWS_LEVELS, p=SHARES_LEVELS)]
+    bounds["ward"] = wards
+    truth = {"Intercept[above none]": 0.4, "Intercept[above mild]": -0.3, "Intercept[above strong]": -1.2}
+    truth |= {"z1": 0.6, "z2": 0.0, "z3": -0.2, "z4": 0.0}
+    truth |= _effects(random, "C(ward)", wards, spread=0.6)
+    schema = dpglm.Schema.of({**bounds, "y": {"levels": list(GRADES), "ordered": True}}, unit="one row")
+    frame = pd.DataFrame(columns).assign(y=GRADES[0])
+    return Simulated(frame, schema, "y ~ z1 + z2 + z3 + z4 + C(ward)", truth)
 
 
 def _effects(

@@ -1,4 +1,5 @@
-"""Coverage study: the printed intervals of ten tables and five linear regressions against known coefficients.
+"""Coverage study: printed intervals against known coefficients, on ten tables, and of five linear
+regressions and three models of ordered levels.
 
 The rows of real tables stay as they are; only the response is drawn again, from a model with known
 coefficients. All budgets see the same responses.
@@ -12,9 +13,10 @@ from functools import lru_cache
 from studies.coverage import grid as cells
 from studies.coverage.cell import study_cell
 from studies.coverage.grid import DECLARED, Cell, Grid, cells_of
+from studies.coverage.levels import ReadyLevels
 from studies.coverage.page import lines
 from studies.coverage.ready import ReadyTable
-from studies.coverage.tables import BINARY, NUMERIC, TABLES, absence, design, table
+from studies.coverage.tables import BINARY, NUMERIC, ORDERED, TABLES, absence, design, table
 from studies.coverage.tables_page import sections
 from studies.jobs import Job, Result
 from studies.study import Study
@@ -28,8 +30,10 @@ FULL = Grid(
         *cells_of(("fair", "randhie"), EPSILONS, "pure"),
         *cells_of([one.name for one in NUMERIC], EPSILONS),
         *cells_of([one.name for one in NUMERIC], (1.0, 4.0), scales=DECLARED),
+        *(Cell(one.name, epsilon) for one in ORDERED for epsilon in (1.0, 4.0)),
     ),
     replications=300,
+    others={"gusto: Killip": 200, "diabetes130: readmitted": 100, "sim_levels": 200},
 )
 QUICK = Grid((Cell("fair", 1.0), Cell("randhie: disea", 4.0)), replications=2)
 
@@ -45,7 +49,8 @@ def work(job: Job) -> Result:
 @lru_cache(maxsize=2)
 def ready_table(name: str) -> ReadyTable:
     """A table with its truths; the last two stay in memory."""
-    return ReadyTable.of(table(name))
+    found = table(name)
+    return (ReadyLevels if found.family == "ordinal" else ReadyTable).of(found)
 
 
 def truths(grid: Grid, names: Sequence[str], results: Sequence[Result]) -> list[Job]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.typing import BoolVector, FloatVector
+from dpglm.typing import BoolVector, FloatVector, is_intercept
 from studies.coverage.grid import Cell
 from studies.jobs import Result
 
@@ -114,8 +114,8 @@ class Summary:
     naive : Intervals
         The private estimate with the non-private formula.
     intercept : Intervals or None
-        Reliable intervals of the intercept, which is in none of the others; None of cells that were run
-        before it was judged.
+        Reliable intervals of the intercept, or of those of all stages, which is in none of the others; None
+        of cells that were run before it was judged.
     one_sided : float
         Share of reliable intervals that have one end.
     error : float
@@ -150,7 +150,7 @@ class Summary:
         ``low``, ``high``, ``reliable`` and ``estimate`` of the private fit, NaN where there is no interval;
         ``naive_sd`` at its estimate; ``nonprivate`` and ``sd`` of the non-private fit.
         """
-        studied = names != "Intercept"
+        studied = np.array([not is_intercept(name) for name in names])
         one = {name: values[:, studied] for name, values in fits.items()}
         beta, sd, reliable = truth[studied], one["sd"], one["reliable"]
         low, high, estimate = one["low"], one["high"], one["estimate"]

@@ -14,7 +14,7 @@ import numpy as np
 import dpglm
 from dpglm.data.tables.sources import declared
 from studies import real_tables
-from studies.coverage.simulated import Simulated, sim_rare_a, sim_rare_b
+from studies.coverage.simulated import Simulated, sim_levels, sim_rare_a, sim_rare_b
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ class StudyTable:
     seen : bool
         Whether the constants of the procedure were chosen on it.
     family : str
-        ``"binomial"`` or ``"gaussian"``.
+        ``"binomial"``, ``"gaussian"`` or ``"ordinal"``.
     """
 
     name: str
@@ -78,7 +78,7 @@ class StudyTable:
     load: Callable[[], Loaded]
     needs: str | None = None
     seen: bool = False
-    family: Literal["binomial", "gaussian"] = "binomial"
+    family: Literal["binomial", "gaussian", "ordinal"] = "binomial"
 
     def absence(self) -> str | None:
         """Why the table cannot be studied here; None where it can."""
@@ -178,6 +178,15 @@ def _regression(table: Callable[[], Loaded], response: str) -> Loaded:
     return Loaded(loaded.frame, dpglm.Schema({**loaded.schema.variables, response: wider}), formula)
 
 
+def _levels(table: Callable[[], Loaded], response: str, levels: tuple[str, ...], later: str) -> Loaded:
+    """A table with ordered levels as response, from the lowest; ``later`` is known after it, and left out."""
+    loaded = table()
+    ordered = dpglm.Categorical(levels, ordered=True)
+    terms = [term for term in loaded.formula.split(" ~ ")[1].split(" + ") if term not in (response, later)]
+    schema = dpglm.Schema({**loaded.schema.variables, response: ordered})
+    return Loaded(loaded.frame, schema, f"{response} ~ " + " + ".join(terms))
+
+
 def _own_schema(
     name: str, frame: pd.DataFrame, response: str, references: Mapping[str, str] = NONE
 ) -> Loaded:
@@ -245,4 +254,27 @@ NUMERIC = tuple(
         ("diabetes130", "time_in_hospital", "days in hospital", _diabetes130, "diabetes130", False),
     )
 )
-TABLES = {one.name: one for one in (*BINARY, *NUMERIC)}
+# Ordered levels: a row of a person becomes one for each level up to the person's own.
+ORDERED = (
+    StudyTable(
+        "gusto: Killip",
+        "Killip class at admission, four levels",
+        partial(_levels, _gusto, "Killip", ("I", "II", "III", "IV"), "day30"),
+        "gusto",
+        family="ordinal",
+    ),
+    StudyTable(
+        "diabetes130: readmitted",
+        "not readmitted, after 30 days, within 30 days",
+        partial(_levels, _diabetes130, "readmitted", ("NO", ">30", "<30"), ""),
+        "diabetes130",
+        family="ordinal",
+    ),
+    StudyTable(
+        "sim_levels",
+        "simulated: four levels, correlated slopes, a factor of eight levels",
+        partial(_simulated, sim_levels),
+        family="ordinal",
+    ),
+)
+TABLES = {one.name: one for one in (*BINARY, *NUMERIC, *ORDERED)}

@@ -46,10 +46,17 @@ REGRESSION = (
     "bounds are declared a quarter wider than the code book's on both sides, and what is still outside is "
     "clipped.",
 )
+LEVELS = (
+    "The response has ordered levels. It is drawn level by level from the continuation ratios that are "
+    "fitted: of those who reach a level, who is above it. Maximum likelihood is logistic regression on rows "
+    "of persons and stages. The intercepts of all stages are in the intercepts' column. Rates are shares "
+    "above the lowest level.",
+)
 MODELS = {
     "Logistic regression, (epsilon, 1e-6)": ("binomial", "approximate"),
     "Logistic regression, pure epsilon": ("binomial", "pure"),
     "Linear regression, (epsilon, 1e-6)": ("gaussian", "approximate"),
+    "Ordered levels, (epsilon, 1e-6)": ("ordinal", "approximate"),
 }
 DESIGNS = (
     *("table", "what", "seen", "n", "coefficients", "zero / non-zero", "rate observed", "rate drawn"),
@@ -86,7 +93,7 @@ def sections(findings: Findings[Grid]) -> list[Section]:
         *(
             Section(
                 title,
-                REGRESSION if title.startswith("Linear") else (),
+                {"Linear": REGRESSION, "Ordered": LEVELS}.get(title.split()[0], ()),
                 tables=[coverages(replications(own), own)],
             )
             for title, own in kinds.items()

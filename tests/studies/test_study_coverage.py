@@ -20,9 +20,10 @@ from studies.coverage import study as coverage
 from studies.coverage.cell import plan_of, study_cell
 from studies.coverage.grid import DECLARED, Cell, seed_of
 from studies.coverage.ready import ReadyTable
+from studies.coverage.simulated import GRADES, ROWS_LEVELS
 from studies.coverage.study import FULL, QUICK, STUDY, ready_table, work
 from studies.coverage.summary import Summary, Z, clustered_error, summaries
-from studies.coverage.tables import BINARY, NUMERIC, TABLES
+from studies.coverage.tables import BINARY, NUMERIC, ORDERED, TABLES
 
 FAIR = Cell("fair", 1.0)
 # A study of 60 responses needs no other seed to pass: at .95 a coefficient covers 48 of 60 or fewer with
@@ -122,7 +123,7 @@ def test_least_squares_is_that_of_the_users_units() -> None:
 
 
 def test_the_whole_study_is_that_of_the_page() -> None:
-    assert len(FULL.cells) == 6 * len(TABLES) + 12 + 4 * len(NUMERIC)
+    assert len(FULL.cells) == 6 * len((*BINARY, *NUMERIC)) + 12 + 4 * len(NUMERIC) + 2 * len(ORDERED)
     assert len(set(FULL.cells)) == len(FULL.cells)
     assert sum(cell.table == "fair" for cell in FULL.cells) == 12
     declared = [cell for cell in FULL.cells if cell.scales == DECLARED]
@@ -237,3 +238,38 @@ def test_a_cell_without_intervals_is_infinitely_wide() -> None:
     nothing = np.full((10, 3), np.nan)
     found = summary(nothing, nothing, np.zeros((10, 3), dtype=bool))
     assert (found.own.share, found.own.width_all, found.met) == (0.0, np.inf, True)
+
+
+def test_ordered_levels_are_fitted_as_a_user_fits_them() -> None:
+    """Rows of persons and stages are made once; a user's fit makes them each time, and gives the same."""
+    ready = ready_table("sim_levels")
+    y = ready.response(0)
+    reached = ~np.isnan(y.reshape(-1, 3))
+    assert reached[:, 0].all()
+    assert (reached[:, 1] == (y.reshape(-1, 3)[:, 0] == 1.0)).all()
+    levels = np.array(GRADES)[np.nansum(y.reshape(-1, 3), axis=1).astype(int)]
+    frame = ready.rows.loaded.frame.assign(y=levels)
+    plan = plan_of(ready, Cell("sim_levels", 1.0))
+    user = dpglm.fit(plan, frame, seed=5, progress=False)
+    assert isinstance(user, dpglm.FitResult)
+    np.testing.assert_allclose(ready.fit(plan, y, 5).tidy()["conf_low"], user.tidy()["conf_low"], rtol=1e-6)
+    peer = dpglm.fit(
+        ready.formula, frame, schema=ready.schema, family="ordinal", privacy=None, penalty="none"
+    )
+    assert isinstance(peer, dpglm.FitResult)
+    beta, sd = ready.nonprivate(0)
+    np.testing.assert_allclose(beta, peer.params, atol=1e-3)
+    np.testing.assert_allclose(sd, peer.bse, rtol=1e-3)
+    np.testing.assert_allclose(ready.naive_errors(y, beta), sd, rtol=1e-6)
+    # Truths of 14 coefficients, four standard errors each, for a fixed seed: fails below 1e-3.
+    assert (np.abs(beta - ready.beta) < 4.0 * sd).all()
+
+
+def test_a_cell_of_ordered_levels_judges_the_intercepts_of_all_stages() -> None:
+    found = Summary.of_json(study_cell(ready_table("sim_levels"), Cell("sim_levels", 4.0), 2))
+    assert (found.replications, found.coefficients) == (2, 11)
+    assert found.intercept is not None
+    assert found.intercept.share == 1.0
+    about = ready_table("sim_levels").to_json()
+    assert about["rows"] == ROWS_LEVELS
+    assert 0.5 < about["true_rate"] < 0.7
