@@ -27,6 +27,7 @@ from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_moments, expected_quantiles
 from dpglm.planning.tables import release_lines
+from studies.coverage.tables import table
 from studies.real_tables import require
 
 FAIR = (
@@ -115,8 +116,8 @@ def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two_and_a
 def test_expected_standard_errors_hold_on_tables_with_rare_levels(
     name: str, share: float, epsilon: float
 ) -> None:
-    table = require(name)
-    found, told = ratios(table.formula(), table.frame(), table.schema(), epsilon)
+    real = require(name)
+    found, told = ratios(real.formula(), real.frame(), real.schema(), epsilon)
     close = (found > 0.4) & (found < 2.5)
     # Expectations take variables as independent. In Adult, years of education and its levels are the same
     # twice, husbands are married, and who has no class of work has no occupation: a third of its coefficients
@@ -125,6 +126,16 @@ def test_expected_standard_errors_hold_on_tables_with_rare_levels(
     assert np.mean(close) >= share
     assert np.mean(close[told]) >= 0.85
     assert 0.45 < np.median(found) < 2.0
+
+
+@pytest.mark.slow
+def test_a_gaussian_plan_of_a_hundred_levels_at_a_small_budget_is_near_its_fits() -> None:
+    """The noise of X'X multiplies what the first point is wrong by, which priors bound: not thrice that."""
+    require("adult")
+    loaded = table("adult: hours-per-week").load()
+    found, told = ratios(loaded.formula, loaded.frame, loaded.schema, 1.0, "gaussian")
+    assert np.mean((found[told] > 0.5) & (found[told] < 2.0)) >= 0.95
+    assert 0.7 < np.median(found[told]) < 1.2
 
 
 def test_a_gaussian_plan_is_in_units_of_the_response() -> None:

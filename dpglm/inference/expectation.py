@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.linear_model import LinearModel, positive_inverse
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -164,6 +164,37 @@ def products_of_minimiser(
     inverse = np.linalg.inv(information + np.diag(ridge))
     middle = dispersion * information + np.diag(score_scale**2 + ridge**2 * prior)
     return np.asarray(inverse @ middle @ inverse)
+
+
+def products_of_regression(
+    term_columns: tuple[TermColumns, ...],
+    information: FloatMatrix,
+    score_scale: float,
+    information_scale: float,
+    dispersion: float,
+) -> FloatMatrix:
+    """Mean of (t - theta)(t - theta)', shape (p, p), of the most probable t by noisy normal equations.
+
+    All of theta multiplies the noise of their matrix, as far as priors allow.
+
+    Examples
+    --------
+    >>> term = TermColumns("x", "slope", 0, 1, 0.25, np.array([[1.0]]), np.array([2.0]))
+    >>> products_of_regression((term,), np.array([[4.0]]), 0.0, 0.0, 1.0).round(2)
+    array([[0.24]])
+    """
+    prior = np.concatenate([term.prior**2 for term in term_columns])
+    model = expected_model(
+        term_columns,
+        information,
+        products=np.diag(prior),
+        score_scale=score_scale,
+        information_scale=information_scale,
+        dispersion=dispersion,
+        third_derivative_bound=0.0,
+    )
+    known = model.design @ positive_inverse(model.omega) @ model.design
+    return positive_inverse(np.diag(1.0 / prior) + known)
 
 
 def classical_deviations(information: FloatMatrix, rows: FloatMatrix, dispersion: float = 1.0) -> FloatVector:

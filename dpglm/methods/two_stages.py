@@ -21,7 +21,7 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_minimiser
+from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_regression
 from dpglm.inference.interval_model import fitted_scales
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
@@ -38,7 +38,6 @@ from dpglm.methods.normal_equations import (
     SHARES,
     normal_equations,
     part_weights,
-    prior_of,
     residual_variance,
     rows_of,
 )
@@ -326,7 +325,6 @@ def expected_in_two_stages(
 ) -> tuple[LinearModel, Geometry]:
     """The linear model that the releases make on average, where residuals are cut early, and its coding."""
     first, second = plan.of_kind(SecondMoments)
-    deviation = math.sqrt(rows.dispersion)
     if problem.geometry.standardisable:
         geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
     else:
@@ -334,16 +332,18 @@ def expected_in_two_stages(
         matrix = problem.geometry.row_matrix({}, 1.0)
     found = matrix @ rows.information @ matrix.T
     scale = math.sqrt(rows.response_variance)
-    terms = tuple(replace(term, prior=prior_of(term, scale / LATENT)) for term in geometry.term_columns)
-    ridge = np.concatenate([(rows.dispersion / term.prior**2) for term in terms])
+    # The mean is known, and the constant is what a typical row is away from it.
+    terms = tuple(
+        replace(term, prior=scale / (abs(term.table[0]) if term.kind == "intercept" else LATENT / term.prior))
+        for term in geometry.term_columns
+    )
     noise = FIRST_CUT * scale * first.cross_deviation
-    precisions = 1.0 / first.gram_deviation**2 + 1.0 / second.gram_deviation**2
     model = expected_model(
         terms,
         found,
-        products=products_of_minimiser(terms, found, ridge, noise, rows.dispersion),
-        score_scale=CUTS[0] * deviation * second.cross_deviation,
-        information_scale=1.0 / math.sqrt(precisions),
+        products=products_of_regression(terms, found, noise, first.gram_deviation, rows.dispersion),
+        score_scale=CUTS[0] * math.sqrt(rows.dispersion) * second.cross_deviation,
+        information_scale=(first.gram_deviation**-2 + second.gram_deviation**-2) ** -0.5,
         dispersion=rows.dispersion,
         third_derivative_bound=0.0,
     )
