@@ -138,6 +138,18 @@ def test_a_gaussian_plan_of_a_hundred_levels_at_a_small_budget_is_near_its_fits(
     assert 0.7 < np.median(found[told]) < 1.2
 
 
+@pytest.mark.slow
+def test_a_plan_of_counts_expects_the_overdispersion_that_is_declared() -> None:
+    real = require("diabetes130")
+    schema = real.schema()
+    schema = replace(schema, variables={**schema.variables, "num_procedures": Numeric(0, 6)})
+    formula = "num_procedures ~ age + gender + race + num_lab_procedures + insulin"
+    found, told = ratios(formula, real.frame(), schema, 1.0, "poisson")
+    # The variance is 2.2 times the mean; without it the median was .66.
+    assert 0.75 < np.median(found[told]) < 1.33
+    assert np.mean((found[told] > 0.5) & (found[told] < 2.0)) >= 0.9
+
+
 def test_a_gaussian_plan_is_in_units_of_the_response() -> None:
     frame = dpglm.load_data("fair")
     found, _ = ratios(

@@ -18,7 +18,7 @@ from scipy.special import gammaln, pdtr, pdtrc
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
-from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_minimiser
+from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_regression
 from dpglm.inference.interval_model import secant_design
 from dpglm.inference.linear_model import LinearModel, positive_inverse
 from dpglm.inference.score_and_information import ScoreAndInformation
@@ -275,21 +275,31 @@ def expected_counts(
         geometry = problem.geometry.standardised({}, 1.0)
         matrix = problem.geometry.row_matrix({}, 1.0)
     # A row's information is its mean; the family's is that in units of the declared bound.
-    found = matrix @ rows.information @ matrix.T / rows.dispersion
-    mean = float(np.trace(rows.information)) / float(np.trace(rows.moments)) / rows.n / rows.dispersion
-    length = math.sqrt(float(np.trace(found)) / rows.n)
-    logarithm = _logarithm(plan)
+    unit = problem.family.dispersion
+    found = matrix @ rows.information @ matrix.T / unit
+    mean = float(np.trace(rows.information)) / float(np.trace(rows.moments)) / rows.n / unit
+    logarithm, over = _logarithm(plan), rows.dispersion / unit
+    cut = next((one for one in COUNT_CUTS if one >= COUNT_CUTS[0] * math.sqrt(over)), COUNT_CUTS[-1])
     # Of logarithms, in which a Poisson count has the variance 1 / (mean + 1/2) or so.
-    deviation = min(1.0 / math.sqrt(mean + 0.5), logarithm.unit)
+    deviation = min(math.sqrt(over / (mean + 0.5)), logarithm.unit)
     noise = FIRST_CUT * deviation * first.cross_deviation
-    terms = geometry.term_columns
-    ridge = np.concatenate([1.0 / term.prior**2 for term in terms])
+    # Predictors vary half as much as what is left of logarithms, if a fifth of the variance is explained.
+    spread = mean * np.exp(0.5 * deviation * _NODES - 0.125 * deviation**2)
+    squares = float(np.trace(found)) / (rows.n * mean) * spread
+    length = best_length(squares, rows.n, math.sqrt(len(found)) * cut * second.cross_deviation)
+    # The mean is known, and the constant is what a typical row is away from it.
+    terms = tuple(
+        replace(term, prior=deviation / abs(term.table[0])) if term.kind == "intercept" else term
+        for term in geometry.term_columns
+    )
+    begun = products_of_regression(terms, found / mean, noise, first.gram_deviation, deviation**2)
     model = expected_model(
         terms,
         found,
-        products=products_of_minimiser(terms, found / mean, ridge, noise, deviation**2),
-        score_scale=length * COUNT_CUTS[0] * second.cross_deviation,
+        products=begun,
+        score_scale=length * cut * second.cross_deviation,
         information_scale=length**2 * second.gram_deviation,
+        dispersion=over,
         third_derivative_bound=problem.family.third_derivative_bound,
     )
     return model, geometry
