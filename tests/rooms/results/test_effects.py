@@ -13,6 +13,7 @@ import pytest
 
 import dpglm
 from dpglm.errors import MethodError, StoreError
+from dpglm.inference.restricted_model import LOGISTIC_LIMIT
 from dpglm.postprocessing import store
 
 SCHEMA = {
@@ -318,7 +319,7 @@ def test_a_submodel_that_is_too_far_says_how_far_and_what_would_do() -> None:
             assert told is not None
             assert limit is not None
             assert float(told[1]) == pytest.approx(np.sqrt(tests[term]), rel=0.05)  # of two digits
-            assert float(told[2]) > float(limit[1]) == 0.15
+            assert float(told[2]) > float(limit[1]) == LOGISTIC_LIMIT
             assert float(limit[2]) < float(told[1])
             named = set(re.findall(r"'([^']+)'", error.remedy))
     assert 0 < len(accepted) < len(tests)
