@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Merge = Mapping[str, Mapping[Any, Sequence[Any]]]
 # So many terms are looked at for one that can be left out; each takes the time of a refit.
 MOST_TRIED: Final = 5
-NO_DISTANCE: Final = "an intercept, and finite coefficients where the fit knows the rows that they belong to"
+NO_DISTANCE: Final = "a formula with an intercept, and finite estimates of all that is left out"
 
 
 @parts.register("submodel")
