@@ -150,6 +150,31 @@ def test_a_plan_of_counts_expects_the_overdispersion_that_is_declared() -> None:
     assert np.mean((found[told] > 0.5) & (found[told] < 2.0)) >= 0.9
 
 
+@pytest.mark.parametrize("privacy", [4.0, (4.0, 1e-6)])
+@pytest.mark.parametrize("mean", [1e-6, 1e-3, 2.0])
+def test_a_plan_of_rare_counts_is_computed_or_refused(mean: float, privacy: Any) -> None:
+    schema = {"y": {"bounds": (0, 10), "mean": mean, "sd": mean**0.5}, "x": (0, 10)}
+    planned = dpglm.plan("y ~ x", schema, family="poisson", privacy=privacy, n=5000)
+    if mean == 1e-6:
+        with pytest.raises(MethodError, match="numbers that can be computed with"):
+            planned.expected()
+    else:
+        assert (planned.expected().std_error > 0.0).all()
+
+
+@pytest.mark.parametrize(("privacy", "grows"), [(4.0, False), ((4.0, 1e-6), True)])
+def test_a_plan_holds_overdispersion_where_the_fit_does(privacy: Any, grows: bool) -> None:
+    """A pure epsilon pays for no dispersion: its fits print standard errors of Poisson counts."""
+
+    def errors(sd: float) -> Any:
+        schema = {"y": {"bounds": (0, 20), "mean": 2, "sd": sd}, "x": {"bounds": (0, 10), "mean": 4, "sd": 2}}
+        planned = dpglm.plan("y ~ x", schema, family="poisson", privacy=privacy, n=50_000)
+        return planned.expected().std_error
+
+    ratio = errors(4.0) / errors(1.4)
+    assert (ratio > 1.5).all() if grows else ratio == pytest.approx(1.0, rel=0.01)
+
+
 def test_a_gaussian_plan_is_in_units_of_the_response() -> None:
     frame = dpglm.load_data("fair")
     found, _ = ratios(

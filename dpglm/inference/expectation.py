@@ -32,6 +32,7 @@ class ExpectedRows:
     dispersion: float  # variance of a row's score per unit of its information
     response_mean: float  # of the coded response
     response_variance: float
+    overdispersion: float = 1.0  # variance of a count per unit of its mean, as declared
 
 
 @dataclass(frozen=True, eq=False)

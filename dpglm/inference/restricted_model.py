@@ -153,8 +153,8 @@ class Restricted:
         whole = float(step @ spread @ step + (weights / weights.sum()) @ means**2)
         moves = released.logistic or released.exponential
         within = float(step @ spread @ step) if moves else whole
-        errors = np.sqrt(np.diag(positive_inverse(at_start.design)))
-        if moves and ((errors > _UNKNOWN) & (np.abs(step) > _FAR_OUT)).any():
+        unknown = np.diag(positive_inverse(at_start.design)) > _UNKNOWN**2
+        if moves and (np.abs(step[unknown]) > _FAR_OUT).any():
             return np.inf
         products = _of_interactions(released, step)
         more = (_PRODUCTS - 1.0) * min(within, float(products @ spread @ products))

@@ -275,27 +275,25 @@ def expected_counts(
         geometry = problem.geometry.standardised({}, 1.0)
         matrix = problem.geometry.row_matrix({}, 1.0)
     # A row's information is its mean; the family's is that in units of the declared bound.
-    unit = problem.family.dispersion
-    found = matrix @ rows.information @ matrix.T / unit
-    mean = float(np.trace(rows.information)) / float(np.trace(rows.moments)) / rows.n / unit
-    logarithm, over = _logarithm(plan), rows.dispersion / unit
+    mean = float(np.trace(rows.information)) / float(np.trace(rows.moments)) / rows.n / rows.dispersion
+    moments, over, logarithm = matrix @ rows.moments @ matrix.T, rows.overdispersion, _logarithm(plan)
     cut = next((one for one in COUNT_CUTS if one >= COUNT_CUTS[0] * math.sqrt(over)), COUNT_CUTS[-1])
     # Of logarithms, in which a Poisson count has the variance 1 / (mean + 1/2) or so.
     deviation = min(math.sqrt(over / (mean + 0.5)), logarithm.unit)
     noise = FIRST_CUT * deviation * first.cross_deviation
     # Predictors vary half as much as what is left of logarithms, if a fifth of the variance is explained.
     spread = mean * np.exp(0.5 * deviation * _NODES - 0.125 * deviation**2)
-    squares = float(np.trace(found)) / (rows.n * mean) * spread
-    length = best_length(squares, rows.n, math.sqrt(len(found)) * cut * second.cross_deviation)
+    squares = float(np.trace(moments)) * spread
+    length = best_length(squares, rows.n, math.sqrt(len(moments)) * cut * second.cross_deviation)
     # The mean is known, and the constant is what a typical row is away from it.
     terms = tuple(
         replace(term, prior=deviation / abs(term.table[0])) if term.kind == "intercept" else term
         for term in geometry.term_columns
     )
-    begun = products_of_regression(terms, found / mean, noise, first.gram_deviation, deviation**2)
+    begun = products_of_regression(terms, rows.n * moments, noise, first.gram_deviation, deviation**2)
     model = expected_model(
         terms,
-        found,
+        rows.n * mean * moments,
         products=begun,
         score_scale=length * cut * second.cross_deviation,
         information_scale=length**2 * second.gram_deviation,

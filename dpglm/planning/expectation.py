@@ -133,7 +133,7 @@ class Expectation(Summarised):
             else:
                 assert isinstance(self.found, EstimateNoise)
                 parts = self.found.parts(rows)
-        if not np.isfinite(parts).all():
+        if not np.isfinite(parts).all() or not parts.any(axis=1).all():
             raise self._incomputable()
         return np.asarray(unit**2 * parts)
 

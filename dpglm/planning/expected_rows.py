@@ -60,9 +60,10 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
         natural, mean, variance = rate, rate, rate * (1.0 - rate)
     curvature = family.expected_weight(natural, EXPLAINED)
     dispersion = family.dispersion if family.fixed_dispersion else (1.0 - EXPLAINED) * variance
-    if family.response_kind == "count" and isinstance(variable, Numeric) and variable.sd is not None:
-        dispersion *= max((1.0 - EXPLAINED) * variable.sd**2 / natural, 1.0)
-    return ExpectedRows(weight, moments, weight * curvature * moments, dispersion, mean, variance)
+    over = 1.0
+    if family.response_kind == "count" and isinstance(variable, Numeric) and variable.sd and natural > 0.0:
+        over = max((1.0 - EXPLAINED) * variable.sd**2 / natural, 1.0)
+    return ExpectedRows(weight, moments, weight * curvature * moments, dispersion, mean, variance, over)
 
 
 def expected_weight(model: CodedModel, n: int) -> float:

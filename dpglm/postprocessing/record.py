@@ -17,13 +17,7 @@ import numpy as np
 from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.codec import (
-    MAX_COEFFICIENTS,
-    MAX_DEPTH,
-    encode,
-    store_error,
-    unsaved_error,
-)
+from dpglm.postprocessing.codec import MAX_COEFFICIENTS, MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, RowMap, linear_model
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import MethodDescription
@@ -81,9 +75,9 @@ class SpecificationDocument:
     def to_json(self) -> str:
         """The text of `dpglm.ModelSpec.to_json`."""
         document = asdict(self)
-        # Of the columns of a schema the order says nothing; of groups in an option it does.
         if self.weights is None:
             del document["weights"]  # as before there were any
+        # Of the columns of a schema the order says nothing; of groups in an option it does.
         document["schema"]["variables"] = dict(sorted(document["schema"]["variables"].items()))
         return json.dumps({"format": SPECIFICATION, **document}, indent=1)
 

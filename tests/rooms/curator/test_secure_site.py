@@ -230,6 +230,7 @@ def test_no_mask_hides_a_release_in_two_runs() -> None:
     """The same seeded noise and rows in two runs, with keys of the operating system.
 
     Each of nine numbers is near by chance with probability 2^-11, so two of them are in 1 of 100,000 runs.
+    With masks that are used again all nine are.
     """
     plan = planned()
     first, second = (acquainted(plan, seed=None, run="run")[0] for _ in range(2))
