@@ -94,10 +94,8 @@ def fit(
 
     DATA is a CSV or Parquet file, a folder of them, or a pattern of their names in quotes: 'visits/*.csv'.
     """
-    table = file_of(data, separator, encoding, decimal)
-    _check_files(table, schema, ledger, report, save)
-    budget = budget_of(privacy, relation, unit)
-    charged, facts = _charged(ledger, report)
+    budget, table = budget_of(privacy, relation, unit), file_of(data, separator, encoding, decimal)
+    charged, facts = _opened(table, schema, ledger, report, save)
     with _padded(pad_time):
         fitted = dpglm.fit(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
     give(fitted, as_json, report, save, facts)
@@ -144,10 +142,8 @@ def describe(
 
     DATA is a CSV or Parquet file, a folder of them, or a pattern of their names in quotes: 'visits/*.csv'.
     """
-    table = file_of(data, separator, encoding, decimal)
-    _check_files(table, schema, ledger, report, save)
-    budget = budget_of(privacy, relation, unit)
-    charged, facts = _charged(ledger, report)
+    budget, table = budget_of(privacy, relation, unit), file_of(data, separator, encoding, decimal)
+    charged, facts = _opened(table, schema, ledger, report, save)
     with _padded(pad_time):
         told = dpglm.describe(
             table,
@@ -239,25 +235,23 @@ def audit(
         raise click.exceptions.Exit(1)
 
 
-def _charged(ledger: Path | None, report: Path | None) -> tuple[dpglm.Ledger | None, ReportFacts]:
-    """The ledger; and the facts beside it that a report will state, read before anything is charged."""
-    if ledger is None:
-        return None, ReportFacts()
-    opened = ledger_at(ledger)
-    with usable():
-        return opened, ReportFacts.of(None if report is None else opened)
-
-
-def _check_files(
+def _opened(
     data: dpglm.CsvFile | Path,
     schema: Path | None,
     ledger: Path | None,
     report: Path | None,
     save: Path | None,
-) -> None:
-    """Find bad paths before anything is charged: afterwards the result would be lost and paid for."""
+) -> tuple[dpglm.Ledger | None, ReportFacts]:
+    """The ledger, and the facts beside it that a report will state.
+
+    Bad paths are found before anything is charged: afterwards the result would be lost and paid for.
+    """
     with usable():
         open_files(data)  # reads the names of columns
         tables = [Path(file) for file in table_files(data)]
-    read = [*tables, *(path for path in (schema, ledger) if path is not None)]
-    check_targets(read, report, save)
+    check_targets([*tables, *(path for path in (schema, ledger) if path is not None)], report, save)
+    if ledger is None:
+        return None, ReportFacts()
+    opened = ledger_at(ledger)
+    with usable():
+        return opened, ReportFacts.of(None if report is None else opened)

@@ -52,7 +52,25 @@ class RowMapping(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped(Release):
+class Around(Release):
+    """A release by ``inner``, on rows or at points that are made for it."""
+
+    inner: Release
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.inner.assumptions
+
+    def sensitivity(self, relation: Relation) -> float:
+        return self.inner.sensitivity(relation)
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.inner.noise_scales
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Around):
     """A release on mapped rows.
 
     Neighbouring tables have neighbouring images, since each row is mapped by itself: the claim is that of the
@@ -65,7 +83,6 @@ class Mapped(Release):
     mapping : RowMapping
     """
 
-    inner: Release
     mapping: RowMapping
 
     name: ClassVar[str] = "release on mapped rows"
@@ -95,13 +112,6 @@ class Mapped(Release):
     def weighs(self) -> bool:
         return self.inner.weighs
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.inner.assumptions
-
-    def sensitivity(self, relation: Relation) -> float:
-        return self.inner.sensitivity(relation)
-
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         events = self.inner.events(relation)  # proof: events
         label = self.mapping.label
@@ -114,10 +124,6 @@ class Mapped(Release):
 
     def why(self, relation: Relation) -> tuple[str, ...]:
         return self.inner.why(relation)
-
-    @property
-    def noise_scales(self) -> tuple[float, ...]:
-        return self.inner.noise_scales
 
     def log_ratio(
         self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None

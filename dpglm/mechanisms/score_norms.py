@@ -56,7 +56,10 @@ class ScoreNorms(RowMapping):
         return np.concatenate([np.eye(size).ravel(), np.zeros(size)])
 
     def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
-        return replace(_wide(rows, size), offset=rows.offset)
+        # An offset far out makes the slope 1 where the response is at the other end.
+        offset = np.zeros(rows.count) if rows.offset is None else rows.offset
+        low, high = sorted(self.family.worst_case_responses)
+        return replace(_wide(rows, size), y=np.where(offset < 0.0, high, low), offset=offset)
 
     def width(self, size: int) -> int:
         return 1

@@ -47,7 +47,7 @@ from dpglm.methods.perturbed_objective import (
     releases_information,
     uniform_ridge,
 )
-from dpglm.methods.score_spread import share_of_spread, spread_releases
+from dpglm.methods.score_spread import expected_variance, share_of_spread, spread_releases
 from dpglm.methods.standardised import (
     KNOWN,
     expected_geometry,
@@ -162,7 +162,7 @@ class Objective(Method):
                 smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
             )
             norms, price = ScoreNorms(problem.family), scales.measured_price
-            between = spread_releases(problem, norms, price, privacy.relation, scales.law)
+            between = spread_releases(spread, norms, price, privacy.relation, scales.law)
             releases = (estimate, *between, information_release(problem, scales))
         elif not problem.family.logistic:
             ridge, scales = calibrated_ridge(
@@ -245,7 +245,7 @@ class Objective(Method):
             products=products_of_minimiser(terms, found, minimiser.ridges, deviation, rows.dispersion),
             score_scale=deviation,
             information_scale=information[-1].deviation,
-            dispersion=rows.dispersion,
+            dispersion=rows.dispersion * expected_variance(problem, plan, rows, float(np.trace(found))),
             third_derivative_bound=problem.family.third_derivative_bound,
         )
         return Contrasts(model, geometry.user_from_coded)

@@ -20,7 +20,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
 from dpglm.methods.iterated import noise_level
-from dpglm.methods.score_spread import asked_spread, weighting
+from dpglm.methods.score_spread import asked_spread, variance_of_score, weighting
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.theorems import free_ridge
@@ -321,7 +321,9 @@ def released_by(
     # Where rows are read as they are, their map is none.
     spread = asked_spread(plan, ask, np.concatenate([np.eye(size).ravel(), at]) if before is None else at)
     found = ask(plan.releases[-1], at).reshape(size, size)
-    part = weighting(spread, float(np.trace(found)))
+    usual = problem.family.dispersion * float(np.trace(found))
+    part = weighting(spread, usual) if problem.weighted else 1.0
+    times = variance_of_score(spread, usual) if problem.family.response_kind == "count" else part
     return ScoreAndInformation(
         term_columns=problem.geometry.term_columns,
         centre=centre,
@@ -329,7 +331,7 @@ def released_by(
         information=found,
         score_scale=minimiser.deviation,
         information_scale=information.deviation,
-        dispersion=part * problem.family.dispersion,
+        dispersion=times * problem.family.dispersion,
         initial_variance=minimiser.deviation**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
         logistic=problem.family.link == "logit" and not problem.offset,

@@ -1,15 +1,17 @@
-"""How much the weighted score varies, as a multiple of the information: what standard errors take for it.
+"""How much the score varies, as a multiple of the information: what standard errors take for it.
 
-Without weights the variance of the score is the information, times the dispersion. With shares s <= 1 it is
-the sum of s^2 times what one row adds, the information that of s: at most as much, whatever the shares follow
-from. The ratio of both traces is released where the budget pays for standard errors.
+Without weights its variance is the information, times the dispersion; of counts it may be many times that.
+With shares s <= 1 it is the sum of s^2 times what one row adds, the information that of s: at most as much.
+The ratio is released where standard errors are paid for, and no variance of residuals is released anyway.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, Literal
 
 from dpglm.curator.curator import PricedReleases
+from dpglm.inference.expectation import ExpectedRows
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.mapped import RowMapping
@@ -25,22 +27,22 @@ SPREAD_SHARE_PURE: Final = 0.04
 LEAST: Final = 2.0**-12
 
 
-def share_of_spread(problem: Problem, *, pure: bool) -> float:
-    """Of the budget; nothing without weights."""
-    if not problem.weighted:
+def share_of_spread(problem: Problem, *, pure: bool, residuals: bool = False) -> float:
+    """Of the budget; nothing without weights, but for counts whose ``residuals`` are not measured either."""
+    if not problem.weighted and (residuals or problem.family.response_kind != "count"):
         return 0.0
     return SPREAD_SHARE_PURE if pure else SPREAD_SHARE
 
 
 def spread_releases(
-    problem: Problem,
+    share: float,
     mapping: RowMapping,
     price: float,
     relation: Relation,
     law: Literal["gaussian", "gamma"] = "gaussian",
 ) -> tuple[Release, ...]:
-    """The release, where rows have weights; it stands before the last one of a plan."""
-    return (spread_of_score(mapping, price, relation, law),) if problem.weighted else ()
+    """The release, where a share of the budget goes to it; it stands before the last one of a plan."""
+    return (spread_of_score(mapping, price, relation, law),) if share else ()
 
 
 def asked_spread(plan: PricedReleases, ask: Ask, at: FloatVector) -> tuple[float, float] | None:
@@ -61,7 +63,31 @@ def weighting(spread: tuple[float, float] | None, information: float) -> float:
     >>> weighting((30.0, 10.0), 100.0), weighting((-30.0, 200.0), 100.0), weighting(None, 100.0)
     (0.4, 1.0, 1.0)
     """
+    return min(variance_of_score(spread, information), 1.0)
+
+
+def variance_of_score(spread: tuple[float, float] | None, information: float) -> float:
+    """The same without a limit, of counts: they may vary by many times their mean.
+
+    Examples
+    --------
+    >>> variance_of_score((600.0, 20.0), 100.0)
+    6.2
+    """
     if spread is None or not information > 0.0:
         return 1.0
     found, noise = spread
-    return min(max((max(found, 0.0) + noise) / information, LEAST), 1.0)
+    return max((max(found, 0.0) + noise) / information, LEAST)
+
+
+def expected_variance(
+    problem: Problem, plan: PricedReleases, rows: ExpectedRows, information: float
+) -> float:
+    """What `variance_of_score` is expected to be of counts, and 1 of anything else.
+
+    ``information`` is the trace of the expected one of the rows as they are read.
+    """
+    if problem.family.response_kind != "count":
+        return 1.0
+    (first, *_), usual = plan.of_kind(Information), rows.dispersion * information
+    return rows.overdispersion + (first.deviation / usual if usual > 0.0 else math.inf)

@@ -184,7 +184,7 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     last: tuple[Release, ...] = (Mapped(minimiser, Standardisation()),)
     if spread:
         norms = ScoreNorms(problem.family)
-        last = (*last, *spread_releases(problem, norms, price(spread), relation, scales.law))
+        last = (*last, *spread_releases(spread, norms, price(spread), relation, scales.law))
     if information:
         last = (*last, Mapped(information_release(standardised, scales), Standardisation()))
     if problem.moments is not None:

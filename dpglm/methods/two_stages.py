@@ -122,13 +122,13 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     sizes = classes(2 * len(cuts)).at_price(price(SIZES_SHARE), relation)
     fractions = tuple(cut / cuts[-1] for cut in cuts)
     begin = _moments(span, relation, price(FIRST_SHARE))
-    spread = share_of_spread(problem, pure=False)
+    spread = share_of_spread(problem, pure=False, residuals=True)
     left = 1.0 - spent - FIRST_SHARE - SIZES_SHARE - spread
     shares = (left,) if bound is None else (STEP_SHARE, left - STEP_SHARE)
     ends = [_moments(span, relation, price(share), RESIDUAL_SHARES) for share in shares]
     labels = ("second moments of residuals", "second moments of residuals at the second point")
     *steps, last = (Mapped(end, Residuals(label, bound)) for end, label in zip(ends, labels, strict=False))
-    between = spread_releases(problem, ResidualNorms(Residuals(SPREAD, bound)), price(spread), relation)
+    between = spread_releases(spread, ResidualNorms(Residuals(SPREAD, bound)), price(spread), relation)
     return (
         *measured,
         Mapped(begin, of_response(problem, Residuals("second moments of the response"))),

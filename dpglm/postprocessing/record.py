@@ -294,9 +294,16 @@ class FitRecord(Record):
     def dispersion(self) -> float:
         """Residual variance of a gaussian fit, variance over mean of counts; NaN where it is not released."""
         released = self.released
-        if released is None or not (self.link == "identity" or (released.exponential and not self.exact)):
+        if released is None or (self.link != "identity" and self.exact):
             return math.nan
-        return released.dispersion / released.weighting
+        variance = released.dispersion / released.weighting
+        if self.link == "identity" or released.exponential:
+            return variance
+        if self.link != "log" or self.response.bounds is None:
+            return math.nan
+        # Of counts in units of their bound; results of old have exactly that of Poisson counts, unreleased.
+        times = variance * self.response.bounds[1]
+        return math.nan if math.isclose(times, 1.0, rel_tol=1e-9) else times
 
     @property
     def predictor(self) -> ResultPart | None:

@@ -100,6 +100,7 @@ def spreads() -> list[Case]:
         price = privacy.epsilon if pure else gdp_mu(privacy.epsilon, privacy.delta)
         mappings = {
             "scores": ScoreNorms(families["binomial"]()),
+            "scores of counts": ScoreNorms(families["poisson"]().with_bound(20.0)),
             "residuals": ResidualNorms(Residuals(SPREAD)),
             "counts": ResidualNorms(Residuals(SPREAD, 20.0)),
         }
@@ -119,6 +120,10 @@ def plans() -> list[Case]:
         privacy = dpglm.Privacy(2.0, 0.3, relation="add-remove")
         plan = dpglm.plan(f"{response} ~ x", schema, n=1000, family=family, privacy=privacy, weights="w")
         found.append(of_plan(f"weights, {family}", plan, trials=1000, part=None))
+    pure = dpglm.Privacy(2.0, relation="add-remove")
+    plan = dpglm.plan("visits ~ x", schema, n=1000, family="poisson", privacy=pure)
+    assert SPREAD in [release.name for release in plan.releases.releases]
+    found.append(of_plan("counts, pure epsilon", plan, trials=1000, part=None))
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, release_error
+from dpglm.mechanisms.mapped import Around
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import SHRINK, RowView
 from dpglm.papers.fwell.margins import bounded
@@ -39,7 +40,7 @@ def dealt(count: int, size: int) -> list[IntVector]:
 
 
 @dataclass(frozen=True, eq=False)
-class OnBlocks(Release):
+class OnBlocks(Around):
     """A release on one margin row for each block of rows.
 
     Parameters
@@ -57,7 +58,6 @@ class OnBlocks(Release):
         By `events`, under add-remove: there a row more or less moves the places of all rows after it.
     """
 
-    inner: Release
     rows: int
     radius: float
 
@@ -72,13 +72,6 @@ class OnBlocks(Release):
     def inside(self) -> Release:
         return self.inner
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.inner.assumptions
-
-    def sensitivity(self, relation: Relation) -> float:
-        return self.inner.sensitivity(relation)
-
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         if relation == "add-remove":  # proof: add-remove
             raise MethodError(
@@ -87,10 +80,6 @@ class OnBlocks(Release):
                 remedy="Use privacy=dpglm.Privacy(1.0, relation='replace-one'), or method='fwell'.",
             )
         return self.inner.events(relation)
-
-    @property
-    def noise_scales(self) -> tuple[float, ...]:
-        return self.inner.noise_scales
 
     def describe(self, relation: Relation) -> ReleaseDescription:
         described = self.inner.describe(relation)

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import expit
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Rows, WorstCase, worst_case_rows
+from dpglm.mechanisms.mapped import Around
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import finite, predictor, unweighted
@@ -52,7 +53,7 @@ class _Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class MetaMinimiser(Release):
+class MetaMinimiser(Around):
     """A perturbed minimiser on the answers of released models to the rows.
 
     It is run at the coefficients of all K models in coded columns, shape (K * p,), released before. Offsets
@@ -77,10 +78,6 @@ class MetaMinimiser(Release):
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.inner.assumptions
-
-    @property
     def models(self) -> int:
         """K."""
         return len(self.inner.mixing) - 1
@@ -102,16 +99,9 @@ class MetaMinimiser(Release):
         """Where the ridge pulls to, in coefficients on rows of answers, shape (K + 1,)."""
         return np.concatenate([[0.0], np.full(self.models, self.weight / LEFT)])
 
-    def sensitivity(self, relation: Relation) -> float:
-        return self.inner.sensitivity(relation)
-
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         (_, tilt), *others = self.inner.events(relation)  # proof: price
         return (self.name, tilt), *others
-
-    @property
-    def noise_scales(self) -> tuple[float, ...]:
-        return self.inner.noise_scales
 
     def describe(self, relation: Relation) -> ReleaseDescription:
         described = self.inner.describe(relation)

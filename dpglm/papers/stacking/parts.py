@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Rows, WorstCase
+from dpglm.mechanisms.mapped import Around
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset
 from dpglm.privacy.budget import Relation
@@ -76,7 +77,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class OnPart(Release):
+class OnPart(Around):
     """A release run on one part of the rows.
 
     Parameters
@@ -94,22 +95,14 @@ class OnPart(Release):
     ``parts.md`` beside this file.
     """
 
-    inner: Release
     part: Part
 
     name: ClassVar[str] = "part of the rows"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.inner.assumptions
-
-    @property
     def reads(self) -> tuple[tuple[float, ...], int]:
         return self.part.edges, self.part.index
-
-    def sensitivity(self, relation: Relation) -> float:
-        return self.inner.sensitivity(relation)
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         if relation == "add-remove":  # proof: places
@@ -119,10 +112,6 @@ class OnPart(Release):
                 remedy="Use privacy=dpglm.Privacy(1.0, relation='replace-one').",
             )
         return self.inner.events(relation)
-
-    @property
-    def noise_scales(self) -> tuple[float, ...]:
-        return self.inner.noise_scales
 
     def describe(self, relation: Relation) -> ReleaseDescription:
         described = self.inner.describe(relation)
