@@ -52,8 +52,8 @@ class RowMapping(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Around(Release):
-    """A release by ``inner``, on rows or at points that are made for it."""
+class Wrapper(Release):
+    """A release that runs ``inner`` on rows, or at points, that are made for it."""
 
     inner: Release
 
@@ -70,7 +70,7 @@ class Around(Release):
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped(Around):
+class Mapped(Wrapper):
     """A release on mapped rows.
 
     Neighbouring tables have neighbouring images, since each row is mapped by itself: the claim is that of the

@@ -301,7 +301,7 @@ class FitRecord(Record):
             return variance
         if self.link != "log" or self.response.bounds is None:
             return math.nan
-        # Of counts in units of their bound; results of old have exactly that of Poisson counts, unreleased.
+        # Of counts in units of their bound; exactly that of Poisson counts where none was released.
         times = variance * self.response.bounds[1]
         return math.nan if math.isclose(times, 1.0, rel_tol=1e-9) else times
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, release_error
-from dpglm.mechanisms.mapped import Around
+from dpglm.mechanisms.mapped import Wrapper
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import SHRINK, RowView
 from dpglm.papers.fwell.margins import bounded
@@ -40,7 +40,7 @@ def dealt(count: int, size: int) -> list[IntVector]:
 
 
 @dataclass(frozen=True, eq=False)
-class OnBlocks(Around):
+class OnBlocks(Wrapper):
     """A release on one margin row for each block of rows.
 
     Parameters

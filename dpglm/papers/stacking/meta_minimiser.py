@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Rows, WorstCase, worst_case_rows
-from dpglm.mechanisms.mapped import Around
+from dpglm.mechanisms.mapped import Wrapper
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import finite, predictor, unweighted
@@ -53,7 +53,7 @@ class _Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class MetaMinimiser(Around):
+class MetaMinimiser(Wrapper):
     """A perturbed minimiser on the answers of released models to the rows.
 
     It is run at the coefficients of all K models in coded columns, shape (K * p,), released before. Offsets

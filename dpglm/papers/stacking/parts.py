@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Rows, WorstCase
-from dpglm.mechanisms.mapped import Around
+from dpglm.mechanisms.mapped import Wrapper
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset
 from dpglm.privacy.budget import Relation
@@ -77,7 +77,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class OnPart(Around):
+class OnPart(Wrapper):
     """A release run on one part of the rows.
 
     Parameters
