@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from dpglm.results.compare import SiteFits as SiteFits
     from dpglm.results.compare import compare as compare
     from dpglm.results.fit_result import FitResult as FitResult
+    from dpglm.results.level_fits import LevelFits as LevelFits
     from dpglm.results.profile import Profile as Profile
     from dpglm.results.profile import SiteProfiles as SiteProfiles
     from dpglm.results.ranking import FeatureRanking as FeatureRanking
     from dpglm.spec.describe import describe as describe
+    from dpglm.spec.levels import LevelPlan as LevelPlan
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
     from dpglm.spec.pool import pool as pool
@@ -67,6 +69,8 @@ _HOMES = {
     "FitResult": "dpglm.results.fit_result",
     "Guarantee": "dpglm.privacy.guarantee",
     "Ledger": "dpglm.ledger.ledger",
+    "LevelFits": "dpglm.results.level_fits",
+    "LevelPlan": "dpglm.spec.levels",
     "ModelSpec": "dpglm.spec.model_spec",
     "Numeric": "dpglm.data.schema.variables",
     "Plan": "dpglm.spec.plan",

@@ -21,6 +21,7 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
+from dpglm.results.level_fits import LevelFits
 from dpglm.results.profile import Profile
 from dpglm.spec.arguments import (
     REQUIRED,
@@ -36,6 +37,7 @@ from dpglm.spec.arguments import (
 from dpglm.spec.charging import with_row_map
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.joint import run_at_sites
+from dpglm.spec.levels import MULTINOMIAL, LevelPlan
 from dpglm.spec.model_spec import ModelSpec, no_formula
 from dpglm.spec.plan import Plan
 from dpglm.spec.planned_again import plan_of
@@ -69,7 +71,7 @@ def fit(
     key: str | None = None,
     seed: int | None = None,
     progress: bool | None = None,
-) -> FitResult | SiteFits:
+) -> FitResult | SiteFits | LevelFits:
     """Fit a generalized linear model with differential privacy.
 
     Parameters
@@ -88,8 +90,8 @@ def fit(
         ``name.schema.yaml`` beside the data. Sites must agree on the columns, the unit and ``sites``.
     family : str or Family
         ``"binomial"``; ``"gaussian"`` for a number with bounds; ``"poisson"`` for a count with bounds
-        ``[0, LARGEST]``; ``"ordinal"`` for ordered levels; ``"huber_svm"`` and ``"softplus_hinge"``, linear
-        support vector machines, which give classes, but no probabilities or standard errors.
+        ``[0, LARGEST]``; ``"ordinal"`` for ordered levels, ``"multinomial"`` for others, the baseline first;
+        ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines without probabilities.
     penalty : str, Penalty or None
         None follows the goal: ``"none"`` to explain, ``"l1/2"`` to select, and to predict ``"l1"`` where a
         response has two levels, else ``"l2"``. So it does without privacy: maximum likelihood, as in R's glm.
@@ -129,8 +131,9 @@ def fit(
 
     Returns
     -------
-    FitResult or SiteFits
-        Coefficients on the original scale, with the privacy spend, and no data; of sites one each, or one.
+    FitResult, SiteFits or LevelFits
+        Coefficients on the original scale, with the privacy spend, and no data; of sites one each, or one;
+        of a multinomial response one for each level but the first.
 
     Raises
     ------
@@ -158,18 +161,17 @@ def fit(
         refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, weights, profile)
         return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
 
-    asked_of = partial(
-        ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal, privacy=privacy
-    )
-
-    def specified(declared: Schema) -> ModelSpec:
-        return asked_of(formula, informed(declared, profile), method=method, weights=weights)
-
-    privacy_of(privacy)  # refused before a table is looked for
+    asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
+    asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights)
+    budget = privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
     opened = ledgers_of(ledger, key)
     if not is_sites(data):
-        spec = specified(find_schema(data, schema, formula))
+        declared = informed(find_schema(data, schema, formula), profile)
+        if family == MULTINOMIAL:
+            levels = LevelPlan.of(asked_of, formula, declared, budget)
+            return levels.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
+        spec = asked_of(formula, declared)
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
         asked = advised(spec.plan(n=n), opened, seeded=seed is not None)
@@ -177,7 +179,7 @@ def fit(
     tables = site_tables(data)
     schemas = site_schemas(tables, formula) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
-    spec = specified(next(iter(schemas.values()))).among(tuple(schemas.values()))
+    spec = asked_of(formula, next(iter(schemas.values()))).among(tuple(schemas.values()))
     asked = advised(spec.plan(), opened, seeded=seed is not None)
     return run_at_sites(asked, tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas)
 
@@ -195,7 +197,7 @@ def plan(
     method: str | Method = DEFAULT_METHOD,
     weights: str | None = None,
     profile: Profile | None = None,
-) -> Plan:
+) -> Plan | LevelPlan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
 
     ``plan.fit(data)`` runs it: the plan that was approved is the plan that is charged. Planning costs no
@@ -220,7 +222,7 @@ def plan(
 
     Returns
     -------
-    Plan
+    Plan or LevelPlan
         With ``fit(data)``, ``audit()``, ``expected(n=...)``, ``summary()`` and ``fingerprint``.
 
     Raises
@@ -250,10 +252,11 @@ def plan(
     if not isinstance(formula, str):
         raise no_formula(formula)
     declared = informed(schema_of(schema, formula), profile)
-    asked_of = partial(
-        ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal, privacy=privacy
-    )
-    return asked_of(formula, declared, method=method, weights=weights).plan(n=n)
+    asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
+    asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights)
+    if family == MULTINOMIAL:
+        return LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)
+    return asked_of(formula, declared).plan(n=n)
 
 
 def audit(

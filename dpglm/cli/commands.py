@@ -188,6 +188,7 @@ def plan(
     check_targets([schema], None, save)
     budget = budget_of(privacy if delta is None else f"{privacy},{delta}", relation, unit)
     planned = dpglm.plan(formula, schema, n=n, privacy=budget, **model)
+    assert isinstance(planned, dpglm.Plan)  # families of one equation are to be chosen from
     expected = planned.expected(rate=rate, level=level)
     wrote = None if save is None else write_atomically(save, planned.specification.to_json())
     say(
@@ -223,6 +224,7 @@ def audit(
     The exit status is 1 where the draws refute the promise.
     """
     planned = dpglm.plan(formula, schema, n=n, privacy=budget_of(privacy, relation, unit), **model)
+    assert isinstance(planned, dpglm.Plan)
     draws: Any = int(trials) if trials.isascii() and trials.isdigit() else trials
     found = planned.audit(trials=draws, confidence=confidence)
     head = {"kind": "audit", "passed": found.passed, "formula": formula, "method": found.method}

@@ -22,6 +22,7 @@ from dpglm.errors import StoreError
 from dpglm.postprocessing.codec import decode, encode, store_error
 from dpglm.postprocessing.consistency import check_consistency
 from dpglm.postprocessing.declared import check_unit
+from dpglm.postprocessing.equation import Equation as Equation  # registers how it is read
 from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.postprocessing.record import FitRecord, Record

@@ -139,7 +139,52 @@ def _line(record: FitRecord) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SiteFits(Mapping[str, FitResult], Summarised):
+class NamedFits(Mapping[str, FitResult], Summarised):
+    """Fits by name, in their order, with what all of them together promise a person."""
+
+    _fits: Mapping[str, FitResult]
+    privacy: Guarantee
+
+    def __post_init__(self) -> None:
+        assert self._fits, "at least one"
+        object.__setattr__(self, "_fits", dict(self._fits))
+
+    def __getitem__(self, name: str) -> FitResult:
+        return self._fits[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fits)
+
+    def __len__(self) -> int:
+        return len(self._fits)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal names in the same order, equal fits and an equal promise."""
+        if not isinstance(other, NamedFits):
+            return NotImplemented
+        return self.privacy == other.privacy and list(self.items()) == list(other.items())
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._fits), self.privacy))
+
+    @property
+    def alarm(self) -> str:
+        """Why nothing is promised; empty where something is."""
+        return next((fit._record.alarm for fit in self._fits.values() if not fit.private), "")
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Coefficients on the original scale, a row per coefficient, a column per fit."""
+        import pandas as pd
+
+        return pd.DataFrame({name: fit.params for name, fit in self.items()})
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(map(repr, self))}>{self.alarm and ' ' + self.alarm}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SiteFits(NamedFits):
     """A :class:`dpglm.FitResult` per site, in the order of the sites; it cannot be changed and holds no data.
 
     Parameters
@@ -161,45 +206,14 @@ class SiteFits(Mapping[str, FitResult], Summarised):
     2.0
     """
 
-    _fits: Mapping[str, FitResult]
-    privacy: Guarantee
     # `dpglm.pool`, which reads formulas again and is handed in from above.
     _pool: Callable[..., FitResult] | None = None
-
-    def __post_init__(self) -> None:
-        assert self._fits, "at least one site"
-        object.__setattr__(self, "_fits", dict(self._fits))
-
-    def __getitem__(self, site: str) -> FitResult:
-        return self._fits[site]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fits)
-
-    def __len__(self) -> int:
-        return len(self._fits)
-
-    def __eq__(self, other: object) -> bool:
-        """Equal sites in the same order, equal fits and an equal promise."""
-        if not isinstance(other, SiteFits):
-            return NotImplemented
-        return self.privacy == other.privacy and list(self.items()) == list(other.items())
-
-    def __hash__(self) -> int:
-        return hash((tuple(self._fits), self.privacy))
 
     @property
     def together(self) -> str:
         """What the fits cost together, in a sentence."""
         sites = "One site" if len(self) == 1 else f"All {len(self)} sites together"
         return f"{sites}: {self.privacy.statement()}"
-
-    @property
-    def params(self) -> pd.DataFrame:
-        """Coefficients on the original scale, a row per coefficient, a column a site; shape (p, sites)."""
-        import pandas as pd
-
-        return pd.DataFrame({site: fit.params for site, fit in self.items()})
 
     def pool(self, *, effects: Effects = "common", fixed: Sequence[str] = ()) -> FitResult:
         """One model of all sites, from what each of them released, see :func:`dpglm.pool`: free.
@@ -219,7 +233,3 @@ class SiteFits(Mapping[str, FitResult], Summarised):
     def summary(self) -> Table:
         """The sites side by side, as :func:`dpglm.compare` shows them."""
         return compare(self)
-
-    def __repr__(self) -> str:
-        alarm = next((f" {fit._record.alarm}" for fit in self._fits.values() if not fit.private), "")
-        return f"<SiteFits: {', '.join(map(repr, self))}>{alarm}"

@@ -1,0 +1,182 @@
+"""A multinomial fit: a logistic regression of each level against the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.postprocessing.equation import Equation
+from dpglm.postprocessing.summary import guarantee_notes
+from dpglm.results.compare import NamedFits
+from dpglm.results.fit_result import FitResult
+from dpglm.tables.table import Column, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INDEPENDENT = (
+    "Each equation is a logistic regression on the rows at its level or the baseline (Begg and Gray 1984). "
+    "Equations share the rows at the baseline, so that estimates of different levels are correlated."
+)
+
+
+class LevelFits(NamedFits):
+    """A :class:`dpglm.FitResult` for each level but the first, the baseline; it holds no data.
+
+    Coefficients are log odds of the level against the baseline. ``fits[level]`` is an ordinary logistic fit,
+    with intervals, tests, refits, plots and a report. ``fits.privacy`` is what all of them promise together,
+    ``fits[level].privacy`` what one of them costs.
+
+    References
+    ----------
+    Begg and Gray (1984), "Calculation of polychotomous logistic regression parameters using individualized
+    regressions", Biometrika 71(1).
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> schema = dpglm.Schema.of(women.attrs["dpglm.schema"])
+    >>> fits = dpglm.fit("occupation ~ age + educ", women, family="multinomial", privacy=(1.0, 1e-6), seed=1)
+    >>> fits.baseline, list(fits)[:2], fits.params.shape
+    ('1', ['2', '3'], (3, 5))
+    >>> fits.predict(women.head(2)).sum(axis=1).round(6).tolist()
+    [1.0, 1.0]
+    """
+
+    @classmethod
+    def of(cls, fits: Iterable[FitResult]) -> Self:
+        """The fit whose equations these are, each as `dpglm.load` reads it; all of them, in any order.
+
+        Raises
+        ------
+        MethodError
+            Fits that are not the equations of one multinomial fit.
+        """
+        given = list(fits)
+        parts = [getattr(fit, "_record", None) and fit._record.part for fit in given]
+        first = parts[0] if parts else None
+        alike = isinstance(first, Equation) and all(
+            isinstance(part, Equation)
+            and (part.levels, part.together) == (first.levels, first.together)
+            and fit.formula == given[0].formula
+            for fit, part in zip(given, parts, strict=True)
+        )
+        named = {fit._record.response.levels[1]: fit for fit in given} if alike else {}  # type: ignore[index]
+        if not isinstance(first, Equation) or sorted(named) != sorted(first.levels[1:]):
+            raise MethodError(
+                f"{len(given)} fits that are not the equations of one multinomial fit",
+                expected="one of each level but the baseline, from one call of dpglm.fit",
+                remedy="Load every file that was saved from fits[level].save(...).",
+            )
+        return cls({level: named[level] for level in first.levels[1:]}, first.together)
+
+    @property
+    def baseline(self) -> str:
+        """The first level of the response."""
+        levels = next(iter(self.values()))._record.response.levels
+        assert levels is not None
+        return levels[0]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """All levels of the response, the baseline first."""
+        return self.baseline, *self
+
+    @property
+    def bse(self) -> pd.DataFrame:
+        """Standard errors, a row per coefficient, a column per level."""
+        import pandas as pd
+
+        return pd.DataFrame({level: fit.bse for level, fit in self.items()})
+
+    def tidy(self, **options: Any) -> pd.DataFrame:
+        """The rows of :meth:`FitResult.tidy` of every equation, behind a column ``level``.
+
+        With ``style="broom"`` it is named ``y.level``, as in broom's ``tidy.multinom``.
+        """
+        import pandas as pd
+
+        heading = "y.level" if options.get("style") == "broom" else "level"
+        frames = []
+        for level, fit in self.items():
+            frame = fit.tidy(**options)
+            frame.insert(0, heading, level)
+            frames.append(frame)
+        found = pd.concat(frames, ignore_index=True)
+        found.attrs["privacy"] = self.alarm or self.privacy.statement()
+        return found
+
+    def predict(
+        self, new: object, *, what: Literal["mean", "class"] = "mean"
+    ) -> pd.DataFrame | pd.Series[Any]:
+        """The probability of each level, shape (n, levels), or the most probable level.
+
+        Parameters
+        ----------
+        new : DataFrame, or another table in memory, or a dict of columns
+            The response is not read. Rows with missing values are NaN.
+        what : {"mean", "class"}
+            Probabilities, or the first level of largest probability.
+
+        Raises
+        ------
+        MethodError
+            Another ``what``, or fits without probabilities.
+        """
+        import pandas as pd
+
+        if what not in ("mean", "class"):
+            raise MethodError(
+                "what that is neither 'mean' nor 'class'",
+                expected="'mean' or 'class'",
+                remedy="Use fits[level].predict(new, what='link') for log odds against the baseline.",
+            )
+        given = [fit.predict(new) for fit in self.values()]
+        index = next((each.index for each in given if isinstance(each, pd.Series)), None)
+        share = np.column_stack([np.asarray(each, dtype=np.float64) for each in given])
+        with np.errstate(all="ignore"):  # new rows may be private too: no warning tells of one of them
+            # p / (1 - p) are odds against the baseline. Over the largest of them no number is too large.
+            odds = np.column_stack([np.zeros(len(share)), np.log(share) - np.log1p(-share)])
+            odds = np.exp(odds - odds.max(axis=1, keepdims=True))
+            found = odds / odds.sum(axis=1, keepdims=True)
+        if what == "mean":
+            return pd.DataFrame(found, index=index, columns=list(self.levels))
+        classes = np.full(len(found), np.nan, dtype=object)
+        told = np.isfinite(found).all(axis=1)
+        classes[told] = np.array(self.levels, dtype=object)[np.argmax(found[told], axis=1)]
+        return pd.Series(classes, index=index, name="class")
+
+    def summary(self) -> Table:
+        """The coefficients of all equations, below one another, and what all of them promise."""
+        first = next(iter(self.values()))
+        shown = {level: fit.summary() for level, fit in self.items()}
+        own = {level: guarantee_notes(fit._record) for level, fit in self.items()}
+        notes = {
+            level: [note for note in table.notes if note not in own[level]] for level, table in shown.items()
+        }
+        common = [note for note in notes[next(iter(notes))] if all(note in each for each in notes.values())]
+        return Table(
+            title=f"Multinomial logistic regression of {first._record.response.name}",
+            columns=(Column("level", "left"), *shown[next(iter(shown))].columns),
+            rows=tuple(
+                (level if place == 0 else "", *row)
+                for level, table in shown.items()
+                for place, row in enumerate(table.rows)
+            ),
+            wide=(
+                ("Formula", first.formula),
+                ("Baseline", self.baseline),
+                ("Method", f"{first._record.specification.method.name}, penalty {first._record.penalty}"),
+            ),
+            notes=(
+                self.privacy.statement(),
+                INDEPENDENT,
+                *common,
+                "What else is to be said of one equation is in fits[level].summary().",
+            ),
+            alarm=self.alarm,
+        )
