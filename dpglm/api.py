@@ -37,7 +37,7 @@ from dpglm.spec.arguments import (
 from dpglm.spec.charging import with_row_map
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.joint import run_at_sites
-from dpglm.spec.levels import MULTINOMIAL, LevelPlan
+from dpglm.spec.levels import MULTINOMIAL, LevelPlan, one_table
 from dpglm.spec.model_spec import ModelSpec, no_formula
 from dpglm.spec.plan import Plan
 from dpglm.spec.planned_again import plan_of
@@ -166,12 +166,12 @@ def fit(
     budget = privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
     opened = ledgers_of(ledger, key)
+    if family == MULTINOMIAL:
+        declared = informed(find_schema(one_table(data), schema, formula), profile)
+        levels = LevelPlan.of(asked_of, formula, declared, budget)
+        return levels.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
     if not is_sites(data):
-        declared = informed(find_schema(data, schema, formula), profile)
-        if family == MULTINOMIAL:
-            levels = LevelPlan.of(asked_of, formula, declared, budget)
-            return levels.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
-        spec = asked_of(formula, declared)
+        spec = asked_of(formula, informed(find_schema(data, schema, formula), profile))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
         asked = advised(spec.plan(n=n), opened, seeded=seed is not None)

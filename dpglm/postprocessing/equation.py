@@ -37,13 +37,16 @@ class Equation(ResultPart):
         """What it is."""
         return "one equation of a multinomial fit"
 
+    @property
+    def beside(self) -> str:
+        """The promise of all equations."""
+        count = len(self.levels) - 1
+        return f"This is one of {count} equations of one fit. Together: {self.together.statement()}"
+
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         baseline, level = record.response.levels or ("", "")
         others = [name for name in self.levels[1:] if name != level]
-        return (
-            ("Equation", f"log odds of {level} against {baseline}; beside it: {', '.join(others)}"),
-            ("All equations", self.together.statement()),
-        )
+        return (("Equation", f"log odds of {level} against {baseline}; beside it: {', '.join(others)}"),)
 
     def check(self, record: FitRecord) -> None:
         """Refuse a level that is none of these, or a promise that is not that of all equations together."""

@@ -154,6 +154,11 @@ class ResultPart(SelfCoded):
         """Lines of the summary, as label and text."""
         return ()
 
+    @property
+    def beside(self) -> str:
+        """What the same charge released besides, and what all of it promises; a sentence, or empty."""
+        return ""
+
     def no_intervals(self) -> str:
         """Why there are no standard errors, as a sentence can go on; empty where the part changes nothing."""
         return ""

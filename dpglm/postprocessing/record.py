@@ -286,6 +286,11 @@ class FitRecord(Record):
         )
 
     @property
+    def promise(self) -> str:
+        """The guarantee, and what else the same charge released, in sentences, or the alarm."""
+        return " ".join([super().promise, *([self.part.beside] if self.part and self.part.beside else [])])
+
+    @property
     def exact(self) -> bool:
         """Whether standard errors are the classical ones, of a fit without privacy."""
         return self.released is not None and self.released.exact

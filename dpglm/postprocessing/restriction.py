@@ -20,6 +20,7 @@ from dpglm.inference.restricted_model import Restricted, restricted
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.consistency import check_released
+from dpglm.postprocessing.equation import Equation
 from dpglm.postprocessing.exact_fit import ExactFit
 from dpglm.postprocessing.functions import require_information
 from dpglm.postprocessing.grid import row_map_of
@@ -58,6 +59,8 @@ class SubmodelOf(ResultPart):
         What was left out and merged.
     rows : float or None
         Usable rows of a fit without privacy.
+    beside : str
+        What else the fit's charge released, in a sentence; empty where nothing was.
     """
 
     fitted: SpecificationDocument
@@ -65,6 +68,7 @@ class SubmodelOf(ResultPart):
     matrix: FloatMatrix
     words: str
     rows: float | None
+    beside: str = ""
 
     name: ClassVar[str] = "submodel"
 
@@ -97,7 +101,7 @@ def submodel(record: FitRecord, drop: object, merge: object) -> FitRecord:
     """The fit without terms and with levels merged; see :meth:`FitResult.refit`."""
     require_information(record, "a submodel")
     names, groups = _asked(drop, merge)
-    if record.part is not None and not isinstance(record.part, ExactFit | SubmodelOf):
+    if record.part is not None and not isinstance(record.part, ExactFit | SubmodelOf | Equation):
         raise MethodError(
             f"a submodel of {record.part.title}",
             expected="one fit at one site",
@@ -155,7 +159,8 @@ def _part(
         rows = record.part.rows
     declared = row_map_of(record).term_columns
     terms = _in_units(found.coding.term_columns, declared, record.released.term_columns)
-    return found, SubmodelOf(fitted, whole, matrix, words, rows), terms
+    beside = record.part.beside if record.part is not None else ""
+    return found, SubmodelOf(fitted, whole, matrix, words, rows, beside), terms
 
 
 def _asked(drop: object, merge: object) -> tuple[list[str], Merge]:

@@ -260,7 +260,7 @@ def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
 
 def guarantee_notes(record: FitRecord) -> tuple[str, ...]:
     """The guarantee in one sentence, and its assumptions where the sentence does not name them."""
-    sentence = record.guarantee.statement()
+    sentence = record.guarantee.statement() if record.alarm else record.promise
     if not record.private:
         return (sentence,)
     left_out = [text for text in record.guarantee.assumptions if text not in sentence]

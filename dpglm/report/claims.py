@@ -37,14 +37,15 @@ def unprotected(record: Record, subject: Subject) -> str:
 
 
 def composition(record: Record) -> str:
-    """What else was spent on these data, as far as a ledger says."""
-    ledger = record.ledger
-    if ledger is None:
-        return "no ledger: other releases from these data are not counted"
-    return (
-        f"ledger {ledger.dataset}: ε = {budget(computed(ledger.spent_epsilon))} of "
-        f"{budget(ledger.budget_epsilon)} spent after this charge; charges add up"
-    )
+    """What else was spent on these data, as far as a ledger and the fit say."""
+    ledger, part = record.ledger, record.part if isinstance(record, FitRecord) else None
+    words = "no ledger: other releases from these data are not counted"
+    if ledger is not None:
+        words = (
+            f"ledger {ledger.dataset}: ε = {budget(computed(ledger.spent_epsilon))} of "
+            f"{budget(ledger.budget_epsilon)} spent after this charge; charges add up"
+        )
+    return f"{words}. {part.beside}" if part is not None and part.beside else words
 
 
 def accuracy(record: Record) -> str:

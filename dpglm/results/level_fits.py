@@ -17,6 +17,8 @@ from dpglm.tables.table import Column, Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpglm.glm.penalties.base import Penalty
+
 INDEPENDENT = (
     "Each equation is a logistic regression on the rows at its level or the baseline (Begg and Gray 1984). "
     "Equations share the rows at the baseline, so that estimates of different levels are correlated."
@@ -66,7 +68,7 @@ class LevelFits(NamedFits):
             for fit, part in zip(given, parts, strict=True)
         )
         named = {fit._record.response.levels[1]: fit for fit in given} if alike else {}  # type: ignore[index]
-        if not isinstance(first, Equation) or sorted(named) != sorted(first.levels[1:]):
+        if not isinstance(first, Equation) or len(given) != len(named) or {*named} != {*first.levels[1:]}:
             raise MethodError(
                 f"{len(given)} fits that are not the equations of one multinomial fit",
                 expected="one of each level but the baseline, from one call of dpglm.fit",
@@ -109,6 +111,11 @@ class LevelFits(NamedFits):
         found = pd.concat(frames, ignore_index=True)
         found.attrs["privacy"] = self.alarm or self.privacy.statement()
         return found
+
+    def refit(self, penalty: str | Penalty | None = None, **options: Any) -> Self:
+        """:meth:`FitResult.refit` of every equation, with the same arguments: free."""
+        fits = {level: fit.refit(penalty, **options) for level, fit in self.items()}
+        return type(self)(fits, self.privacy)
 
     def predict(
         self, new: object, *, what: Literal["mean", "class"] = "mean"

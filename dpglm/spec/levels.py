@@ -79,8 +79,14 @@ class LevelPlan(Summarised):
         PrivacyError, FormulaError, MethodError
             As `dpglm.plan`.
         """
-        response = parse(formula, schema).response
-        variable = _response(schema, response)
+        model = parse(formula, schema)
+        response, variable = model.response, _response(schema, model.response)
+        if model.periods is not None:
+            raise MethodError(
+                "Surv(time, event) in a multinomial fit",
+                expected="a column of levels left of ~",
+                remedy="Leave family out: events in time have a logistic hazard.",
+            )
         places = range(1, len(variable.levels))
         shares = variable.shares or (1.0 / len(variable.levels),) * len(variable.levels)
 
@@ -138,12 +144,7 @@ class LevelPlan(Summarised):
         SchemaError, BudgetExceeded, LedgerError
             As `Plan.fit`; nothing was read.
         """
-        if is_sites(data):
-            raise MethodError(
-                "tables by site for a multinomial fit",
-                expected="one table",
-                remedy="Fit each site by itself, and pool the equations with dpglm.pool.",
-            )
+        one_table(data)
         levels = tuple(self.equations)
         noises = dict(zip(levels, map(noise_of, site_seeds(seed, len(levels))), strict=True))
         opened = one_ledger(ledgers_of(ledger, key))
@@ -198,8 +199,19 @@ class LevelPlan(Summarised):
         return f"<LevelPlan: {', '.join(map(repr, self.equations))}: {self.guarantee.statement()}>"
 
 
+def one_table(data: object) -> object:
+    """The table; tables by site are refused."""
+    if is_sites(data):
+        raise MethodError(
+            "tables by site for a multinomial fit",
+            expected="one table",
+            remedy="Fit each site by itself, and pool the equations with dpglm.pool.",
+        )
+    return data
+
+
 def shares_of(privacy: Privacy, equations: int, planned: Callable[[Privacy], Plan]) -> Iterator[Privacy]:
-    """Budgets of one of several equations, falling: the first that all of them together keep is the one to use.
+    """Budgets of one of several equations, falling: the first that all of them together keep is used.
 
     A pure epsilon is divided, and so is the square of a mu. Of an (epsilon, delta), what an equation may cost
     is searched for: its releases and as many again, at the same delta, cost no more than epsilon.
