@@ -14,6 +14,7 @@ mostly on the prior scale.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -228,10 +229,11 @@ class OuterEnds:
     the estimate if predictors are normal. A step that leads away from zero may be longer than that: the
     interval's outer end lies the share `SHORT` of the step further out.
 
-    A contrast of levels near separation needs more. With o the outward step from t to the estimate and h the
-    reach of the interval, its outer end moves from :math:`t + o + h` to :math:`t - \log(1 - o - h)`, which is
-    infinite from o + h = 1 on. The inner end stays. Outward is away from zero, and a mapped interval reaches
-    outwards beyond t, so that the test of zero is that of the linear model.
+    A contrast of levels near separation needs more, and so does a predictor at such a level: the intercept,
+    where it is the level that others are compared with. With o the outward step from t to the estimate and h
+    the reach of the interval, its outer end moves from :math:`t + o + h` to :math:`t - \log(1 - o - h)`,
+    which is infinite from o + h = 1 on. The inner end stays. Outward is away from zero, and a mapped interval
+    reaches outwards beyond t, so that the test of zero is that of the linear model.
     """
 
     outward: FloatVector  # (k,), 1 or -1, the way to separation; 0 for any other function
@@ -240,7 +242,7 @@ class OuterEnds:
 
     @classmethod
     def of(cls, contrasts: Contrasts) -> Self:
-        """Each function, at t and the mean of the other terms; without an intercept none is a contrast."""
+        """Each function, at t and the mean of the other terms; without an intercept none is looked at."""
         model, rows = contrasts.model, contrasts.rows
         centre = model.released.centre
         start = rows @ centre + model.released.known(rows)
@@ -252,11 +254,15 @@ class OuterEnds:
         everything = float(intercept.table[0] @ centre[intercept.columns]) + sum(means.values())
         for term, _ in model.cells.of_kind("levels"):
             predictors = everything - means[term.start] + term.table @ centre[term.columns]
-            for j in np.flatnonzero(_only_in(rows, term)):
+            for j, at in _standing_at(rows, term, intercept):
+                way, share = float(np.sign(predictors[at])), float(expit(-abs(predictors[at])))
+                if way * start[j] >= 0.0 and share < rarer[j]:
+                    outward[j], rarer[j] = way, share
+            for j in np.flatnonzero(_only_in(rows, term)).tolist():
                 # Contrasts of levels: their weights are the row itself, seen from each corner.
                 weights = term.table @ rows[j, term.columns]
                 most = np.abs(weights) >= (1.0 - _ROUNDING) * np.abs(weights).max()
-                at = max(np.flatnonzero(most), key=lambda level: abs(predictors[level]))
+                at = max(np.flatnonzero(most).tolist(), key=lambda level: abs(predictors[level]))
                 way = float(np.sign(weights[at]) * np.sign(predictors[at]))
                 if way * start[j] >= 0.0:
                     outward[j], rarer[j] = way, expit(-abs(predictors[at]))
@@ -309,6 +315,17 @@ def _only_in(rows: FloatMatrix, term: TermColumns) -> BoolVector:
     largest = size.max(axis=1)
     size[:, term.columns] = 0.0
     return np.asarray((largest > 0.0) & (size.max(axis=1) <= _ROUNDING * largest))
+
+
+def _standing_at(rows: FloatMatrix, term: TermColumns, intercept: TermColumns) -> Iterator[tuple[int, int]]:
+    """Which functions are predictors, and of which level of a factor: places in ``rows`` and in its table."""
+    constant = float(intercept.table[0, 0])
+    whole = np.abs(rows[:, intercept.start] - constant) <= _ROUNDING * abs(constant)
+    for j in np.flatnonzero(whole):
+        apart = np.abs(term.table - rows[j, term.columns]).max(axis=1)
+        at = int(np.argmin(apart))
+        if apart[at] <= _ROUNDING * np.abs(term.table).max():
+            yield int(j), at
 
 
 def _mean_predictor(model: LinearModel, intercept: TermColumns, term: TermColumns) -> float:

@@ -214,7 +214,8 @@ def shares_of(privacy: Privacy, equations: int, planned: Callable[[Privacy], Pla
     """Budgets of one of several equations, falling: the first that all of them together keep is used.
 
     A pure epsilon is divided, and so is the square of a mu. Of an (epsilon, delta), what an equation may cost
-    is searched for: its releases and as many again, at the same delta, cost no more than epsilon.
+    is searched for: its releases and as many again, at the same delta, cost no more than epsilon. Where that
+    delta is too large for it, both are divided.
     """
     if privacy.definition == "pure":
         yield replace(privacy, epsilon=privacy.epsilon / equations)
@@ -235,8 +236,9 @@ def shares_of(privacy: Privacy, equations: int, planned: Callable[[Privacy], Pla
 
     low, high = privacy.epsilon / equations, privacy.epsilon
     high = min(high, max(gdp_epsilon(mu, privacy.delta), low))
-    while not fits(low):
-        low, high = 0.5 * low, low
+    if not fits(low):  # a large delta for each does not compose to the same delta; sums of both always do
+        yield replace(privacy, epsilon=low, delta=privacy.delta / equations)
+        return
     for _ in range(SEARCHED):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if fits(middle) else (low, middle)

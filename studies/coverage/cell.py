@@ -90,8 +90,9 @@ def _replicated(ready: Ready, plan: Plan, cell: Cell, number: int) -> Arrays:
     """Arrays of shape (p,), see `Summary.of`."""
     y = ready.response(number)
     fit = ready.fit(plan, y, seed_of(cell.table, number, "noise", cell.key))
-    assert fit._record.names == ready.names, "columns of dpglm and of the study differ"
     rows = fit.tidy()
+    terms = rows["term"] if "level" not in rows else rows["term"] + "[" + rows["level"] + "]"
+    assert tuple(terms) == ready.names, "columns of dpglm and of the study differ"
     estimate = rows["estimate"].to_numpy()
     beta, sd = ready.nonprivate(number)
     return {

@@ -70,7 +70,7 @@ class StudyTable:
     seen : bool
         Whether the constants of the procedure were chosen on it.
     family : str
-        ``"binomial"``, ``"gaussian"`` or ``"ordinal"``.
+        ``"binomial"``, ``"gaussian"``, ``"ordinal"`` or ``"multinomial"``.
     """
 
     name: str
@@ -78,7 +78,7 @@ class StudyTable:
     load: Callable[[], Loaded]
     needs: str | None = None
     seen: bool = False
-    family: Literal["binomial", "gaussian", "ordinal"] = "binomial"
+    family: Literal["binomial", "gaussian", "ordinal", "multinomial"] = "binomial"
 
     def absence(self) -> str | None:
         """Why the table cannot be studied here; None where it can."""
@@ -187,6 +187,15 @@ def _levels(table: Callable[[], Loaded], response: str, levels: tuple[str, ...],
     return Loaded(loaded.frame, schema, f"{response} ~ " + " + ".join(terms))
 
 
+def _unordered(table: Callable[[], Loaded], response: str, levels: tuple[object, ...]) -> Loaded:
+    """A table with levels as response, the one that others are compared with first; its own is left out."""
+    loaded = table()
+    terms = loaded.formula.split(" ~ ")[1]
+    kept = [term for term in terms.split(" + ") if response not in (term, term.split(", ")[0][2:])]
+    schema = dpglm.Schema({**loaded.schema.variables, response: dpglm.Categorical(levels)})
+    return Loaded(loaded.frame, schema, f"{response} ~ " + " + ".join(kept))
+
+
 def _own_schema(
     name: str, frame: pd.DataFrame, response: str, references: Mapping[str, str] = NONE
 ) -> Loaded:
@@ -277,4 +286,18 @@ ORDERED = (
         family="ordinal",
     ),
 )
-TABLES = {one.name: one for one in (*BINARY, *NUMERIC, *ORDERED)}
+# Levels without an order: a logistic regression of each against the first.
+UNORDERED = tuple(
+    StudyTable(
+        f"{name}: {response}", about, partial(_unordered, load, response, levels), needs, family="multinomial"
+    )
+    for name, response, about, load, levels, needs in (
+        ("gusto", "smk", "never smoked, quit, smokes", _gusto, ("never", "quit", "current"), "gusto"),
+        (
+            *("diabetes130", "insulin", "no insulin, or how its dose went", _diabetes130),
+            *(("No", "Steady", "Down", "Up"), "diabetes130"),
+        ),
+        ("fair", "occupation", "of the woman, from the most frequent", _fair, (3, 4, 2, 5, 6, 1), None),
+    )
+)
+TABLES = {one.name: one for one in (*BINARY, *NUMERIC, *ORDERED, *UNORDERED)}

@@ -52,11 +52,18 @@ LEVELS = (
     "of persons and stages. The intercepts of all stages are in the intercepts' column. Rates are shares "
     "above the lowest level.",
 )
+UNORDERED = (
+    "The response has levels without an order. It is drawn from the multinomial model, whose coefficients "
+    "are those of non-private fits of each level against the first, and `dpglm.fit` reads the table anew "
+    "each time. Rates are shares at another level than the first. On `diabetes130` who has no diabetes drug "
+    "has no insulin: a level without a single response of the rarer kind.",
+)
 MODELS = {
     "Logistic regression, (epsilon, 1e-6)": ("binomial", "approximate"),
     "Logistic regression, pure epsilon": ("binomial", "pure"),
     "Linear regression, (epsilon, 1e-6)": ("gaussian", "approximate"),
     "Ordered levels, (epsilon, 1e-6)": ("ordinal", "approximate"),
+    "Unordered levels, (epsilon, 1e-6)": ("multinomial", "approximate"),
 }
 DESIGNS = (
     *("table", "what", "seen", "n", "coefficients", "zero / non-zero", "rate observed", "rate drawn"),
@@ -93,7 +100,7 @@ def sections(findings: Findings[Grid]) -> list[Section]:
         *(
             Section(
                 title,
-                {"Linear": REGRESSION, "Ordered": LEVELS}.get(title.split()[0], ()),
+                {"Linear": REGRESSION, "Ordered": LEVELS, "Unordered": UNORDERED}.get(title.split()[0], ()),
                 tables=[coverages(replications(own), own)],
             )
             for title, own in kinds.items()

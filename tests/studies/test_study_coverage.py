@@ -23,7 +23,7 @@ from studies.coverage.ready import ReadyTable
 from studies.coverage.simulated import GRADES, ROWS_LEVELS
 from studies.coverage.study import FULL, QUICK, STUDY, ready_table, work
 from studies.coverage.summary import Summary, Z, clustered_error, summaries
-from studies.coverage.tables import BINARY, NUMERIC, ORDERED, TABLES
+from studies.coverage.tables import BINARY, NUMERIC, ORDERED, TABLES, UNORDERED
 
 FAIR = Cell("fair", 1.0)
 # A study of 60 responses needs no other seed to pass: at .95 a coefficient covers 48 of 60 or fewer with
@@ -123,7 +123,9 @@ def test_least_squares_is_that_of_the_users_units() -> None:
 
 
 def test_the_whole_study_is_that_of_the_page() -> None:
-    assert len(FULL.cells) == 6 * len((*BINARY, *NUMERIC)) + 12 + 4 * len(NUMERIC) + 2 * len(ORDERED)
+    assert len(FULL.cells) == 6 * len((*BINARY, *NUMERIC)) + 12 + 4 * len(NUMERIC) + 2 * len(
+        (*ORDERED, *UNORDERED)
+    )
     assert len(set(FULL.cells)) == len(FULL.cells)
     assert sum(cell.table == "fair" for cell in FULL.cells) == 12
     declared = [cell for cell in FULL.cells if cell.scales == DECLARED]
@@ -263,6 +265,24 @@ def test_ordered_levels_are_fitted_as_a_user_fits_them() -> None:
     np.testing.assert_allclose(ready.naive_errors(y, beta), sd, rtol=1e-6)
     # Truths of 14 coefficients, four standard errors each, for a fixed seed: fails below 1e-3.
     assert (np.abs(beta - ready.beta) < 4.0 * sd).all()
+
+
+def test_levels_without_an_order_are_fitted_as_a_user_fits_them() -> None:
+    ready = ready_table("fair: occupation")
+    y = ready.response(0)
+    assert set(y) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
+    frame = ready.rows.loaded.frame.assign(occupation=np.array([3, 4, 2, 5, 6, 1])[y.astype(int)])
+    peer = dpglm.fit(ready.formula, frame, schema=ready.schema, family="multinomial", privacy=None)
+    assert isinstance(peer, dpglm.LevelFits)
+    frequent = np.array([not name.endswith(("[6]", "[1]")) for name in ready.names])
+    beta, sd = ready.nonprivate(0)
+    np.testing.assert_allclose(beta[frequent], peer.params.to_numpy().T.ravel()[frequent], atol=1e-2)
+    np.testing.assert_allclose(sd[frequent], peer.bse.to_numpy().T.ravel()[frequent], rtol=1e-2)
+    np.testing.assert_allclose(ready.naive_errors(y, beta), sd, rtol=1e-6)
+    # Truths of 36 coefficients, five standard errors each, for a fixed seed: fails below 1e-4.
+    assert (np.abs(beta - ready.beta) < 5.0 * sd)[frequent].all()
+    found = Summary.of_json(study_cell(ready, Cell("fair: occupation", 4.0), 2))
+    assert (found.replications, found.coefficients) == (2, 55)
 
 
 def test_a_cell_of_ordered_levels_judges_the_intercepts_of_all_stages() -> None:
