@@ -229,6 +229,13 @@ def test_tables_by_site_and_other_outputs_are_refused(fits: dpglm.LevelFits) -> 
         fits.predict({"x": 0.0, "arm": "a"}, what="link")  # type: ignore[arg-type]
 
 
+@pytest.mark.papers
+@pytest.mark.parametrize("method", ["dpsgd", "pst-f", "pst-s", "dlvp", "dpsc", "dp-admm"])
+def test_methods_whose_promise_is_not_what_their_releases_cost_are_refused(method: str) -> None:
+    with pytest.raises(MethodError, match="multinomial"):
+        plan(schema=dpglm.Schema.of(SCHEMA, rows=2000), method=method, privacy=(2.0, 1e-6))
+
+
 def test_rows_without_a_declared_level_or_without_a_baseline_tell_nobody() -> None:
     table = people(900)
     lost = pd.DataFrame({"job": ["Office", None, "", 7.0, np.nan, "sea "], "x": 3.0, "arm": "c"})
@@ -261,6 +268,8 @@ def test_persons_of_several_rows_and_weights_keep_their_price() -> None:
     found = planned.fit(often, seed=1, progress=False)
     np.testing.assert_allclose(found.params.loc["x"], [0.8, -0.6, 0.3], atol=0.5)
     privacy = replace(BUDGET, epsilon=20.0)
+    assumed = plan(schema=SCHEMA | {"w": (0, 4)}, weights="w").guarantee.assumptions
+    assert any("weight of a row" in text for text in assumed)
     weighted = fitted(table, schema=SCHEMA | {"w": (0, 4)}, weights="w", privacy=privacy, seed=1)
     np.testing.assert_allclose(weighted.params.loc["x"], [0.8, -0.6, 0.3], atol=0.3)
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dpglm.spec.model_spec import ModelSpec
 
 MULTINOMIAL: Final = "multinomial"
+# Those whose promise is what their releases cost, each of which reads all rows of one table.
+METHODS: Final = ("objective", "output", "nonprivate")
 # Halvings of the range of what an equation may cost: to a percent at most.
 SEARCHED: Final = 7
 # Equations whose rows or shares differ may pay for different releases: less for each, until they fit.
@@ -94,7 +96,14 @@ class LevelPlan(Summarised):
             two = replace(schema, variables={**schema.variables, response: _between(variable, place)})
             part, rows = shares[0] + shares[place], schema.rows if n is None else n
             expected = None if rows is None else max(1, round(part * rows))
-            return ask(formula, two, family="binomial", privacy=own).plan(n=expected)
+            asked = ask(formula, two, family="binomial", privacy=own)
+            if asked.method.name not in METHODS:
+                raise MethodError(
+                    f"method={asked.method.name!r} in a multinomial fit",
+                    expected=f"one of {', '.join(map(repr, METHODS))}",
+                    remedy="Leave method out, or fit each level against the baseline by a call of its own.",
+                )
+            return asked.plan(n=expected)
 
         if privacy is None:
             plans = [planned(place, None) for place in places]
@@ -108,6 +117,10 @@ class LevelPlan(Summarised):
             except PrivacyError as error:
                 refusal = error
             else:
+                # What the releases do not know, as that weights were made without other rows.
+                assumed = [text for plan in plans for text in plan.guarantee.assumptions]
+                known = tuple(dict.fromkeys((*joint.guarantee.assumptions, *assumed)))
+                joint = replace(joint, guarantee=replace(joint.guarantee, assumptions=known))
                 return cls(dict(zip(variable.labels[1:], plans, strict=True)), joint)
         raise refusal
 
