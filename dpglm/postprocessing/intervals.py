@@ -14,7 +14,6 @@ mostly on the prior scale.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -191,8 +190,7 @@ def _separated(record: FitRecord) -> list[str]:
     near = outer_ends(record, record.contrasts)
     if near is None:
         return []
-    centre, reach = record.debiased, quantile(0.95) * record.standard_errors
-    mapped = near.mapped(centre, reach)
+    mapped = near.mapped(centre := record.debiased, reach := quantile(0.95) * record.standard_errors)
     endless = np.isinf(near.ends(centre, reach)).any(axis=1)
     groups = {
         f"{words} {side}": mapped & which & (near.outward == sign)
@@ -229,16 +227,20 @@ class OuterEnds:
     the estimate if predictors are normal. A step that leads away from zero may be longer than that: the
     interval's outer end lies the share `SHORT` of the step further out.
 
-    A contrast of levels near separation needs more, and so does a predictor at such a level: the intercept,
-    where it is the level that others are compared with. With o the outward step from t to the estimate and h
-    the reach of the interval, its outer end moves from :math:`t + o + h` to :math:`t - \log(1 - o - h)`,
-    which is infinite from o + h = 1 on. The inner end stays. Outward is away from zero, and a mapped interval
-    reaches outwards beyond t, so that the test of zero is that of the linear model.
+    A contrast of levels near separation needs more. With o the outward step from t to the estimate and h the
+    reach of the interval, its outer end moves from :math:`t + o + h` to :math:`t - \log(1 - o - h)`, which is
+    infinite from o + h = 1 on. The inner end stays. Outward is away from zero, and a mapped interval reaches
+    outwards beyond t, so that the test of zero is that of the linear model.
+
+    A predictor at such a level, as the intercept at that of reference, is the one of another level less their
+    contrast: where all its contrasts lie further out, its end does, by the least of what they do.
     """
 
     outward: FloatVector  # (k,), 1 or -1, the way to separation; 0 for any other function
     start: FloatVector  # (k,), the functions at t
     rarer: FloatVector  # (k,), share of the rarer response in the most uneven of a function's levels
+    # Predictors at a level that contrasts are most uneven at: place, way to separation, places of these.
+    beside: tuple[tuple[int, float, tuple[int, ...]], ...] = ()
 
     @classmethod
     def of(cls, contrasts: Contrasts) -> Self:
@@ -247,17 +249,16 @@ class OuterEnds:
         centre = model.released.centre
         start = rows @ centre + model.released.known(rows)
         outward, rarer = np.zeros(len(rows)), np.ones(len(rows))
+        beside: list[tuple[int, float, tuple[int, ...]]] = []
         intercept = model.cells.intercept
         if intercept is None:
             return cls(outward, start, rarer)
+        constant = np.isclose(rows[:, intercept.start], intercept.table[0, 0], rtol=_ROUNDING, atol=0.0)
         means = {term.start: _mean_predictor(model, intercept, term) for term in model.released.term_columns}
         everything = float(intercept.table[0] @ centre[intercept.columns]) + sum(means.values())
         for term, _ in model.cells.of_kind("levels"):
             predictors = everything - means[term.start] + term.table @ centre[term.columns]
-            for j, at in _standing_at(rows, term, intercept):
-                way, share = float(np.sign(predictors[at])), float(expit(-abs(predictors[at])))
-                if way * start[j] >= 0.0 and share < rarer[j]:
-                    outward[j], rarer[j] = way, share
+            contrasted: dict[int, list[int]] = {}
             for j in np.flatnonzero(_only_in(rows, term)).tolist():
                 # Contrasts of levels: their weights are the row itself, seen from each corner.
                 weights = term.table @ rows[j, term.columns]
@@ -266,7 +267,14 @@ class OuterEnds:
                 way = float(np.sign(weights[at]) * np.sign(predictors[at]))
                 if way * start[j] >= 0.0:
                     outward[j], rarer[j] = way, expit(-abs(predictors[at]))
-        return cls(outward, start, rarer)
+                    alike = (weights * predictors * way > 0.0) & (expit(-np.abs(predictors)) < SEPARATED)
+                    for level in {at, *np.flatnonzero(most & alike).tolist()}:
+                        contrasted.setdefault(level, []).append(j)
+            for at, places in contrasted.items():  # predictors at these levels, as seen from their corners
+                apart = np.abs(rows[:, term.columns] - term.table[at]).max(axis=1)
+                here = np.flatnonzero(constant & (apart <= _ROUNDING * np.abs(term.table).max()))
+                beside += [(j, float(np.sign(predictors[at])), tuple(places)) for j in here.tolist()]
+        return cls(outward, start, rarer, tuple(beside))
 
     def mapped(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> BoolVector:
         """Which intervals ``estimates +- reach`` end too early, shape (k,)."""
@@ -281,14 +289,24 @@ class OuterEnds:
         They rise with ``reach``; an end may be infinite, and is NaN with the estimate.
         """
         below, above = self._left(estimates)
-        ends = np.column_stack([estimates - reach - below, estimates + reach + above])
+        plain = np.column_stack([estimates - reach - below, estimates + reach + above])
+        ends = plain.copy()
         far = self.outward * (estimates - self.start) + reach
         with np.errstate(divide="ignore", invalid="ignore"):
             outer = self.start - self.outward * np.log1p(-np.minimum(far, 1.0))
-        for j in np.flatnonzero(self.mapped(estimates, reach, wide=wide) & ~np.isnan(far)):
+        for j in np.flatnonzero(self.mapped(estimates, reach, wide=wide) & ~np.isnan(far)).tolist():
             place, furthest = (1, max) if self.outward[j] > 0.0 else (0, min)
             ends[j, place] = furthest(ends[j, place], outer[j])
+        for j, way, contrasts in self.beside:
+            ends[j, 1 if way > 0.0 else 0] += way * min(self._further(ends, plain, k) for k in contrasts)
         return ends
+
+    def _further(self, ends: FloatMatrix, plain: FloatMatrix, k: int) -> float:
+        """How much further out a contrast's outer end lies; without a standard error all or nothing."""
+        place = 1 if self.outward[k] > 0.0 else 0
+        if math.isnan(plain[k, place]):
+            return math.inf if self.rarer[k] < SEPARATED else 0.0
+        return abs(float(ends[k, place] - plain[k, place]))
 
     def reach_of(self, estimates: FloatVector, values: FloatVector) -> FloatVector:
         """The least reach with which an interval contains each value, shape (k,): `ends`, solved for it."""
@@ -315,17 +333,6 @@ def _only_in(rows: FloatMatrix, term: TermColumns) -> BoolVector:
     largest = size.max(axis=1)
     size[:, term.columns] = 0.0
     return np.asarray((largest > 0.0) & (size.max(axis=1) <= _ROUNDING * largest))
-
-
-def _standing_at(rows: FloatMatrix, term: TermColumns, intercept: TermColumns) -> Iterator[tuple[int, int]]:
-    """Which functions are predictors, and of which level of a factor: places in ``rows`` and in its table."""
-    constant = float(intercept.table[0, 0])
-    whole = np.abs(rows[:, intercept.start] - constant) <= _ROUNDING * abs(constant)
-    for j in np.flatnonzero(whole):
-        apart = np.abs(term.table - rows[j, term.columns]).max(axis=1)
-        at = int(np.argmin(apart))
-        if apart[at] <= _ROUNDING * np.abs(term.table).max():
-            yield int(j), at
 
 
 def _mean_predictor(model: LinearModel, intercept: TermColumns, term: TermColumns) -> float:

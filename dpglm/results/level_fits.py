@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.postprocessing import frames
 from dpglm.postprocessing.equation import Equation
 from dpglm.postprocessing.summary import guarantee_notes
 from dpglm.results.compare import NamedFits
@@ -95,26 +96,28 @@ class LevelFits(NamedFits):
 
         return pd.DataFrame({level: fit.bse for level, fit in self.items()})
 
-    def tidy(self, **options: Any) -> pd.DataFrame:
+    def tidy(
+        self, *, exponentiate: bool = False, debiased: bool = False, style: frames.Style = "dpglm"
+    ) -> pd.DataFrame:
         """The rows of :meth:`FitResult.tidy` of every equation, behind a column ``level``.
 
         With ``style="broom"`` it is named ``y.level``, as in broom's ``tidy.multinom``.
         """
         import pandas as pd
 
-        heading = "y.level" if options.get("style") == "broom" else "level"
-        frames = []
+        heading = "y.level" if style == "broom" else "level"
+        parts = []
         for level, fit in self.items():
-            frame = fit.tidy(**options)
+            frame = fit.tidy(exponentiate=exponentiate, debiased=debiased, style=style)
             frame.insert(0, heading, level)
-            frames.append(frame)
-        found = pd.concat(frames, ignore_index=True)
+            parts.append(frame)
+        found = pd.concat(parts, ignore_index=True)
         found.attrs["privacy"] = self.alarm or self.privacy.statement()
         return found
 
-    def refit(self, penalty: str | Penalty | None = None, **options: Any) -> Self:
+    def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> Self:
         """:meth:`FitResult.refit` of every equation, with the same arguments: free."""
-        fits = {level: fit.refit(penalty, **options) for level, fit in self.items()}
+        fits = {level: fit.refit(penalty, strength=strength) for level, fit in self.items()}
         return type(self)(fits, self.privacy)
 
     def predict(

@@ -136,13 +136,22 @@ def near_model(level: float) -> LinearModel:
 def test_outward_is_away_from_zero_for_levels_and_for_the_intercept_at_one(level: float, way: float) -> None:
     """Both levels are nearly alike in their responses, to opposite sides; the intercept is the second one."""
     near = OuterEnds.of(Contrasts(near_model(level), ROWS))
-    assert near.outward.tolist() == [-way, 0.0, way]
+    assert near.outward.tolist() == [0.0, 0.0, way]
     assert near.start[2] == level
     assert near.rarer[2] < SEPARATED
-    assert near.rarer[0] < SEPARATED
-    assert near.rarer[1] == 1.0
+    assert near.rarer[0] == near.rarer[1] == 1.0
     between = ROWS * [1.0, 1.0, 0.5]  # as in a coding by deviations: the intercept is at no level
-    assert OuterEnds.of(Contrasts(near_model(level), between)).outward[0] == 0.0
+    assert OuterEnds.of(Contrasts(near_model(level), between)).beside == ()
+    # The intercept goes out the other way, as far as the contrast does, and without end where that has none.
+    assert near.beside == ((0, -way, (2,)),)
+    step = near.start + np.array([0.0, 0.0, 0.2 * way])
+    ends, far = (near.ends(step, np.full(3, reach)) for reach in (0.3, 0.9))
+    place, other = (1, 0) if way > 0.0 else (0, 1)
+    further = abs(ends[2, place] - (step[2] + way * 0.3)) - SHORT * 0.2
+    np.testing.assert_allclose(abs(ends[0, other] - (step[0] - way * 0.3)), further)
+    assert further > 0.1
+    assert ends[0, place] == step[0] + way * 0.3
+    assert np.isinf([far[2, place], far[0, other]]).all()
 
 
 def test_a_level_is_judged_with_its_neighbours_at_their_mean() -> None:

@@ -43,6 +43,7 @@ class TwiceTheNoise(ReadyTable):
         ends = {"conf_low": estimate - reach, "conf_high": estimate + reach}
         rows = pd.DataFrame({"estimate": estimate, **ends})
         rows["reliable"] = np.arange(len(sd)) % 2 == 1
+        rows["term"] = self.names
 
         class Fit:
             _record = self
