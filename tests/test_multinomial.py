@@ -98,6 +98,18 @@ def test_all_equations_cost_what_was_asked_at_most_and_nearly_all_of_it(
         assert whole.epsilon > 0.95 * privacy.epsilon
 
 
+@pytest.mark.parametrize("delta", [0.05, 0.1])
+def test_where_a_large_delta_does_not_compose_both_numbers_are_divided(delta: float) -> None:
+    found = plan("job ~ x", SCHEMA | {"job": list(range(7))}, privacy=(1.0, delta), method="output")
+    each = [equation.guarantee for equation in found.equations.values()]
+    assert found.guarantee.epsilon <= 1.0
+    assert found.guarantee.delta <= delta
+    assert sum(one.epsilon for one in each) >= 1.0 - 1e-9
+    wide = plan("job ~ x", SCHEMA | {"job": list(range(7))}, privacy=(1.0, delta))
+    assert wide.guarantee.epsilon <= 1.0
+    assert wide.guarantee.delta <= delta
+
+
 def test_a_ledger_has_one_line_of_what_all_equations_cost(tmp_path: Path) -> None:
     table, planned = people(600), plan(schema=dpglm.Schema.of(SCHEMA))
     ledger = dpglm.Ledger(tmp_path / "ledger.jsonl", budget=replace(BUDGET, epsilon=5.0, delta=1e-5))

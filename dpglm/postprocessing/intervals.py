@@ -26,7 +26,6 @@ from dpglm.inference.contrasts import Contrasts, false_coverage_level, two_sided
 from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
-from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 
 # An estimate beyond the first many prior scales, declared or default, is named: it is a surprise. One of the
@@ -102,11 +101,6 @@ def ends(
     if near is None:
         return np.column_stack([centre - reach, centre + reach])
     return near.ends(centre, reach, wide=wide)
-
-
-def interval_end(value: float) -> str:
-    """`coefficient`, and ``"inf"`` or ``"-inf"`` for an interval without that end."""
-    return f"{value:g}" if math.isinf(value) else coefficient(value)
 
 
 def quantile(level: float) -> float:
@@ -190,10 +184,13 @@ def _separated(record: FitRecord) -> list[str]:
     near = outer_ends(record, record.contrasts)
     if near is None:
         return []
-    mapped = near.mapped(centre := record.debiased, reach := quantile(0.95) * record.standard_errors)
-    endless = np.isinf(near.ends(centre, reach)).any(axis=1)
+    centre, reach = record.debiased, quantile(0.95) * record.standard_errors
+    endless = np.asarray(np.isinf(near.ends(centre, reach)).any(axis=1))
+    mapped, outward = near.mapped(centre, reach).copy(), near.outward.copy()
+    for j, way, _ in near.predictors:
+        mapped[j], outward[j] = endless[j], way
     groups = {
-        f"{words} {side}": mapped & which & (near.outward == sign)
+        f"{words} {side}": mapped & which & (outward == sign)
         for words, which in (("without end", endless), ("longer", ~endless))
         for side, sign in (("upwards", 1.0), ("downwards", -1.0))
     }
@@ -232,15 +229,16 @@ class OuterEnds:
     infinite from o + h = 1 on. The inner end stays. Outward is away from zero, and a mapped interval reaches
     outwards beyond t, so that the test of zero is that of the linear model.
 
-    A predictor at such a level, as the intercept at that of reference, is the one of another level less their
-    contrast: where all its contrasts lie further out, its end does, by the least of what they do.
+    The intercept is the predictor at the reference level, which is that of another level less their contrast.
+    Where all contrasts with that level end further out, so does the intercept, by the least of them, unless
+    that would let zero in.
     """
 
     outward: FloatVector  # (k,), 1 or -1, the way to separation; 0 for any other function
     start: FloatVector  # (k,), the functions at t
     rarer: FloatVector  # (k,), share of the rarer response in the most uneven of a function's levels
     # Predictors at a level that contrasts are most uneven at: place, way to separation, places of these.
-    beside: tuple[tuple[int, float, tuple[int, ...]], ...] = ()
+    predictors: tuple[tuple[int, float, tuple[int, ...]], ...] = ()
 
     @classmethod
     def of(cls, contrasts: Contrasts) -> Self:
@@ -249,7 +247,7 @@ class OuterEnds:
         centre = model.released.centre
         start = rows @ centre + model.released.known(rows)
         outward, rarer = np.zeros(len(rows)), np.ones(len(rows))
-        beside: list[tuple[int, float, tuple[int, ...]]] = []
+        found: list[tuple[int, float, tuple[int, ...]]] = []
         intercept = model.cells.intercept
         if intercept is None:
             return cls(outward, start, rarer)
@@ -273,8 +271,8 @@ class OuterEnds:
             for at, places in contrasted.items():  # predictors at these levels, as seen from their corners
                 apart = np.abs(rows[:, term.columns] - term.table[at]).max(axis=1)
                 here = np.flatnonzero(constant & (apart <= _ROUNDING * np.abs(term.table).max()))
-                beside += [(j, float(np.sign(predictors[at])), tuple(places)) for j in here.tolist()]
-        return cls(outward, start, rarer, tuple(beside))
+                found += [(j, float(np.sign(predictors[at])), tuple(places)) for j in here.tolist()]
+        return cls(outward, start, rarer, tuple(found))
 
     def mapped(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> BoolVector:
         """Which intervals ``estimates +- reach`` end too early, shape (k,)."""
@@ -297,8 +295,10 @@ class OuterEnds:
         for j in np.flatnonzero(self.mapped(estimates, reach, wide=wide) & ~np.isnan(far)).tolist():
             place, furthest = (1, max) if self.outward[j] > 0.0 else (0, min)
             ends[j, place] = furthest(ends[j, place], outer[j])
-        for j, way, contrasts in self.beside:
-            ends[j, 1 if way > 0.0 else 0] += way * min(self._further(ends, plain, k) for k in contrasts)
+        for j, way, contrasts in self.predictors:
+            place = 1 if way > 0.0 else 0
+            if way * plain[j, place] > 0.0:  # zero is not let in: the test of it is that of the linear model
+                ends[j, place] += way * min(self._further(ends, plain, k) for k in contrasts)
         return ends
 
     def _further(self, ends: FloatMatrix, plain: FloatMatrix, k: int) -> float:

@@ -19,7 +19,6 @@ from dpglm.postprocessing.declared import (
 from dpglm.postprocessing.intervals import (
     MOST_NAMES,
     caveats,
-    interval_end,
     intervals,
     p_values,
     selected,
@@ -40,6 +39,7 @@ from dpglm.tables.table import (
     coefficient,
     count,
     factor,
+    interval_end,
     p_value,
     plain_number,
     share,

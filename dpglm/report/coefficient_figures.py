@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.postprocessing.intervals import interval_end, intervals, selected
+from dpglm.postprocessing.intervals import intervals, selected
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
@@ -29,7 +29,7 @@ from dpglm.report.figure import (
     shortened,
 )
 from dpglm.report.section import shown
-from dpglm.tables.table import coefficient, percent, plain_number
+from dpglm.tables.table import coefficient, interval_end, percent, plain_number
 from dpglm.typing import FloatMatrix, FloatVector, is_intercept
 
 MOST_ROWS: Final = 40  # coefficients drawn; the tables list more

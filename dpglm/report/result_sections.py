@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpglm.postprocessing.declared import weight_facts
-from dpglm.postprocessing.intervals import caveats, interval_end, intervals, selected, surprises
+from dpglm.postprocessing.intervals import caveats, intervals, selected, surprises
 from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
@@ -39,7 +39,7 @@ from dpglm.report.coefficient_figures import coefficient_figure, variance_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import ReportedPart, Section, Subject, shown
 from dpglm.report.site_figures import site_section
-from dpglm.tables.table import ABSENT, coefficient, factor, plain_number
+from dpglm.tables.table import ABSENT, coefficient, factor, interval_end, plain_number
 from dpglm.typing import FloatMatrix, is_intercept
 
 MOST_ROWS: Final = 250

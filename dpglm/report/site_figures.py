@@ -10,14 +10,14 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.between_sites import heterogeneity, site_estimates
-from dpglm.postprocessing.intervals import interval_end, intervals, quantile
+from dpglm.postprocessing.intervals import intervals, quantile
 from dpglm.postprocessing.joint_sites import JointSite, JointSites
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import PooledSites, Site, pool_of
 from dpglm.postprocessing.summary import trust
 from dpglm.report.figure import Figure, Intervals, Mark, Names, Points, Rows, Rule, padded
 from dpglm.report.section import Section, shown
-from dpglm.tables.table import ABSENT, budget, coefficient, count, p_value, percent, statistic
+from dpglm.tables.table import ABSENT, budget, coefficient, count, interval_end, p_value, percent, statistic
 from dpglm.typing import is_intercept
 
 MOST_SITES: Final = 60

@@ -25,7 +25,7 @@ from dpglm.results.level_fits import LevelFits
 from dpglm.spec.arguments import bar_of, for_unit, is_sites, ledgers_of, noise_of, one_ledger
 from dpglm.spec.charging import charged, with_row_map
 from dpglm.spec.plan import Plan, hashed
-from dpglm.spec.sites import site_seeds
+from dpglm.spec.sites import site_seeds, solved
 from dpglm.tables.table import Column, Summarised, Table, coefficient
 from dpglm.wide_maps import MOST_DENSE
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MULTINOMIAL: Final = "multinomial"
 # Those whose promise is what their releases cost, each of which reads all rows of one table.
 METHODS: Final = ("objective", "output", "nonprivate")
-# Halvings of the range of what an equation may cost: to a percent at most.
+# Halvings of the range of what an equation may cost: to a percent with up to 13 levels.
 SEARCHED: Final = 7
 # Equations whose rows or shares differ may pay for different releases: less for each, until they fit.
 MOST_TRIES: Final = 50
@@ -172,13 +172,8 @@ class LevelPlan(Summarised):
             step()
 
             def answer(state: LedgerState | None) -> dict[str, FitRecord]:
-                records: dict[str, FitRecord] = {}
-                for level in levels:
-                    step()
-                    run = runs.pop(level)
-                    record = run.write_up(run.solve(noises[level]), noises[level], state)
-                    records[level] = self._marked(record, whole)
-                return records
+                records = solved(runs, noises, step, state)
+                return {level: self._marked(record, whole) for level, record in records.items()}
 
             # Charge before reading: an interrupt from here on loses budget, never privacy.
             charges = [(whole, self.what, self.fingerprint)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -52,18 +52,26 @@ def fit_sites(
         models = {site: run.plan.specification.coded_model for site, run in at.runs.items()}
         charges = site_charges([run.charge for run in at.runs.values()], sites, at.total, once=at.once)
 
-        def answer(state: LedgerState | None) -> dict[str, FitRecord]:
-            records: dict[str, FitRecord] = {}
-            for site, noise in at.noises.items():
-                step()
-                run = at.runs.pop(site)  # its rows are let go of with the run
-                records[site] = run.write_up(run.solve(noise), noise, state)
-            return records
-
         # Charge before reading: an interrupt from here on loses budget, never privacy.
+        answer = partial(solved, at.runs, at.noises, step)
         records = charged(ledger, key, charges, answer, sites=sites, kind=FitRecord)
         fits = {site: FitResult(with_row_map(record, models[site])) for site, record in records.items()}
         return SiteFits(fits, at.total, pool)
+
+
+def solved(
+    runs: dict[str, Run],
+    noises: Mapping[str, NoiseSource],
+    step: Callable[[], None],
+    state: LedgerState | None,
+) -> dict[str, FitRecord]:
+    """Run one after the other; ``runs`` is emptied, as the rows of each are let go of with it."""
+    records: dict[str, FitRecord] = {}
+    for name, noise in noises.items():
+        step()
+        run = runs.pop(name)
+        records[name] = run.write_up(run.solve(noise), noise, state)
+    return records
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,11 @@ def coefficient(value: float | None) -> str:
     return _short_exponent(f"{value:#.4g}").removesuffix(".")
 
 
+def interval_end(value: float) -> str:
+    """`coefficient`, and ``"inf"`` or ``"-inf"`` for an interval without that end."""
+    return f"{value:g}" if math.isinf(value) else coefficient(value)
+
+
 def plain_number(value: float) -> str:
     """A public quantity with at most four significant digits, without trailing zeros.
 

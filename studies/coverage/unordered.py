@@ -81,7 +81,7 @@ class ReadyUnordered(ReadyTable):
 
     def to_json(self) -> Result:
         """Rates are shares of rows at another level than the first."""
-        alike = ReadyTable.to_json(replace(self, observed=self.observed))
+        alike = super().to_json()
         rates = {
             "observed_rate": float(np.mean(self.observed > 0)),
             "true_rate": float(1.0 - self._mean[:, 0].mean()),

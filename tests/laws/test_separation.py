@@ -141,9 +141,9 @@ def test_outward_is_away_from_zero_for_levels_and_for_the_intercept_at_one(level
     assert near.rarer[2] < SEPARATED
     assert near.rarer[0] == near.rarer[1] == 1.0
     between = ROWS * [1.0, 1.0, 0.5]  # as in a coding by deviations: the intercept is at no level
-    assert OuterEnds.of(Contrasts(near_model(level), between)).beside == ()
+    assert OuterEnds.of(Contrasts(near_model(level), between)).predictors == ()
     # The intercept goes out the other way, as far as the contrast does, and without end where that has none.
-    assert near.beside == ((0, -way, (2,)),)
+    assert near.predictors == ((0, -way, (2,)),)
     step = near.start + np.array([0.0, 0.0, 0.2 * way])
     ends, far = (near.ends(step, np.full(3, reach)) for reach in (0.3, 0.9))
     place, other = (1, 0) if way > 0.0 else (0, 1)
@@ -152,6 +152,9 @@ def test_outward_is_away_from_zero_for_levels_and_for_the_intercept_at_one(level
     assert further > 0.1
     assert ends[0, place] == step[0] + way * 0.3
     assert np.isinf([far[2, place], far[0, other]]).all()
+    # Not where it would let zero in, which the test of zero leaves out: there the end is the linear one.
+    across = near.ends(np.array([way * 9.0, 1.0, step[2]]), np.full(3, 0.9))
+    assert across[0].tolist() == pytest.approx(sorted([way * 8.1, across[0, place]]))
 
 
 def test_a_level_is_judged_with_its_neighbours_at_their_mean() -> None:
@@ -181,8 +184,9 @@ def test_an_estimate_that_noise_explains_is_no_surprise() -> None:
 def test_an_intercept_at_a_separated_level_of_reference_is_covered(sign: int) -> None:
     """20 fits of 20,000 rows, 30 % of them at a reference with one success, or failure, in a thousand.
 
-    Of 60 such fits .12 and .23 were covered by the linear model, and .98 and 1.00 are by the ends that lie
-    further out. Were .95 covered, fewer than 16 of 20 would be with probability .003, for a fixed seed.
+    Of 60 such fits, with a number besides, .12 and .23 were covered by the linear model, and all are by the
+    ends that lie further out. Were .95 covered, fewer than 16 of 20 would be with probability .003, for a
+    fixed seed.
     """
     schema = {"y": ["no", "yes"], "g": ["a", "b", "c"]}
     truth, covered, linear = sign * np.log(0.001 / 0.999), 0, 0
