@@ -18,8 +18,9 @@ import dpglm
 from dpglm.data.schema.variables import Categorical
 from dpglm.errors import BudgetExceeded, DpglmError, MethodError, SchemaError
 from dpglm.spec.levels import _between
-from tests.oracles.test_multinomial import FORMULA, LEVELS, SCHEMA, TRUTH, fitted, people
+from tests.oracles.test_multinomial import FORMULA, LEVELS, SCHEMA, TRUTH, fitted, noiseless, people
 
+__all__ = ["noiseless"]
 BUDGET = dpglm.Privacy(2.0, 1e-6, relation="add-remove")
 BUDGETS = {
     "pure": dpglm.Privacy(2.0),
@@ -183,7 +184,7 @@ def test_a_file_and_a_report_of_one_equation_say_what_all_promise(tmp_path: Path
         for kind in ("dpia", "methods", "registry"):
             text = each.export(kind, tmp_path / "export").read_text(encoding="utf-8")
             assert "one of 3 equations" in text
-    assert "log odds of care against office; beside it: mine, farm" in str(fit.summary())
+        assert "log odds of care against office; beside it: mine, farm" in str(each.summary())
     text = fit.save(tmp_path / "mine.json").read_text(encoding="utf-8")
     for old, new in (('"care", "mine"', '"sea", "mine"'), ('"care", "mine"', '"mine"')):
         found = old if old in text else old.replace(", ", ",")
@@ -191,6 +192,31 @@ def test_a_file_and_a_report_of_one_equation_say_what_all_promise(tmp_path: Path
         (tmp_path / "changed.json").write_text(text.replace(found, new), encoding="utf-8")
         with pytest.raises(DpglmError):
             dpglm.load(tmp_path / "changed.json")
+
+
+@pytest.mark.usefixtures("noiseless")
+def test_submodels_of_all_equations_are_one_fit_again(tmp_path: Path) -> None:
+    fits = fitted(people(9000), privacy=BUDGET)
+    small = fits.refit(merge={"arm": {"old": ["a", "c"]}})
+    assert (small.privacy, small.params.shape) == (fits.privacy, (3, 3))
+    again = dpglm.LevelFits.of(map(dpglm.load, small.save(tmp_path / "small").iterdir()))
+    assert again == small
+    pd.testing.assert_frame_equal(again.predict(people(9)), small.predict(people(9)))
+    with pytest.raises(MethodError, match="equations of one multinomial fit"):
+        dpglm.LevelFits.of([fits["care"], fits["mine"], small["farm"]])
+
+
+@pytest.mark.usefixtures("noiseless")
+def test_a_ledger_is_checked_for_the_charge_of_all_equations(tmp_path: Path) -> None:
+    whole = dpglm.Privacy(5.0, 1e-5, "add-remove")
+    ledger = dpglm.Ledger(tmp_path / "a.db", budget=whole, dataset="people")
+    other = dpglm.Ledger(tmp_path / "b.db", budget=whole, dataset="people")
+    fits = fitted(people(9000), privacy=BUDGET, ledger=ledger)
+    fitted(people(9000), privacy=dpglm.Privacy(1.0, 1e-6, "add-remove"), ledger=other)
+    for fit in (fits["care"], fits["care"].refit(merge={"arm": {"old": ["a", "c"]}})):
+        path = fit.save(tmp_path / "care.json")
+        assert dpglm.verify(path, ledger=ledger).passed
+        assert not dpglm.verify(path, ledger=other).passed
 
 
 def test_free_answers_of_an_equation_are_those_of_a_logistic_fit(fits: dpglm.LevelFits) -> None:

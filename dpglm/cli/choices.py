@@ -8,6 +8,7 @@ from typing import Final, get_args
 import dpglm
 from dpglm.postprocessing.record import Goal
 from dpglm.spec.defaults import DEFAULT_METHOD
+from dpglm.spec.levels import MULTINOMIAL
 
 # They need options, tables by site or a grid, or no privacy at all.
 PYTHON_ONLY: Final = {"dla", "lha", "nonprivate", "pphtl", "pst-h", "secure-sum", "tune"}
@@ -17,7 +18,7 @@ WIDTH: Final = 100
 def names() -> dict[str, list[str]]:
     """Names by option."""
     return {
-        "family": list(dpglm.families.families),
+        "family": [*dpglm.families.families, MULTINOMIAL],
         "penalty": list(dpglm.penalties.penalties),
         "method": [DEFAULT_METHOD, *(name for name in dpglm.methods.methods if name not in PYTHON_ONLY)],
         "goal": list(get_args(Goal)),

@@ -23,6 +23,7 @@ from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import write_atomically
 from dpglm.report.facts import ReportFacts
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
+from dpglm.spec.levels import MULTINOMIAL
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SCHEMA = click.option("--schema", type=YAML, help="YAML file of public bounds and levels.")
@@ -93,9 +94,11 @@ def fit(
     """Fit FORMULA to DATA and print the summary.
 
     DATA is a CSV or Parquet file, a folder of them, or a pattern of their names in quotes: 'visits/*.csv'.
+    With --family multinomial, --save and --report name folders, in which each equation has a file.
     """
     budget, table = budget_of(privacy, relation, unit), file_of(data, separator, encoding, decimal)
-    charged, facts = _opened(table, schema, ledger, report, save)
+    several = model["family"] == MULTINOMIAL
+    charged, facts = _opened(table, schema, ledger, report, save, folders=several)
     with _padded(pad_time):
         fitted = dpglm.fit(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
     give(fitted, as_json, report, save, facts)
@@ -188,7 +191,13 @@ def plan(
     check_targets([schema], None, save)
     budget = budget_of(privacy if delta is None else f"{privacy},{delta}", relation, unit)
     planned = dpglm.plan(formula, schema, n=n, privacy=budget, **model)
-    assert isinstance(planned, dpglm.Plan)  # families of one equation are to be chosen from
+    if isinstance(planned, dpglm.LevelPlan):
+        if save is not None or rate is not None:
+            raise click.UsageError(
+                "--save and --rate are of one equation: plan each level by a call of its own."
+            )
+        say(as_json, lambda: plan_document(planned), lambda: str(planned.summary()))
+        return
     expected = planned.expected(rate=rate, level=level)
     wrote = None if save is None else write_atomically(save, planned.specification.to_json())
     say(
@@ -224,7 +233,8 @@ def audit(
     The exit status is 1 where the draws refute the promise.
     """
     planned = dpglm.plan(formula, schema, n=n, privacy=budget_of(privacy, relation, unit), **model)
-    assert isinstance(planned, dpglm.Plan)
+    if isinstance(planned, dpglm.LevelPlan):
+        raise click.UsageError("A multinomial fit is audited in Python: plan.equations[level].audit().")
     draws: Any = int(trials) if trials.isascii() and trials.isdigit() else trials
     found = planned.audit(trials=draws, confidence=confidence)
     head = {"kind": "audit", "passed": found.passed, "formula": formula, "method": found.method}
@@ -243,6 +253,8 @@ def _opened(
     ledger: Path | None,
     report: Path | None,
     save: Path | None,
+    *,
+    folders: bool = False,
 ) -> tuple[dpglm.Ledger | None, ReportFacts]:
     """The ledger, and the facts beside it that a report will state.
 
@@ -251,7 +263,8 @@ def _opened(
     with usable():
         open_files(data)  # reads the names of columns
         tables = [Path(file) for file in table_files(data)]
-    check_targets([*tables, *(path for path in (schema, ledger) if path is not None)], report, save)
+    read = [*tables, *(path for path in (schema, ledger) if path is not None)]
+    check_targets(read, report, save, folders=folders)
     if ledger is None:
         return None, ReportFacts()
     opened = ledger_at(ledger)

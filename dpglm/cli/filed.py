@@ -10,7 +10,7 @@ import click
 
 import dpglm
 from dpglm.cli.failures import DIFFERS, Unusable
-from dpglm.cli.files import FILE, PATH, SAVED, YAML, check_targets
+from dpglm.cli.files import FILE, PATH, RESULT, SAVED, YAML, check_targets
 from dpglm.cli.group import main
 from dpglm.cli.output import JSON, say
 from dpglm.cli.saved import kind_of, saved, saved_fit
@@ -24,7 +24,7 @@ BINARY: Final[ExportKind] = "ro-crate"
 
 
 @main.command()
-@click.argument("file", type=SAVED)
+@click.argument("file", type=RESULT)
 @click.option("-o", "--output", type=PATH, required=True, help="Write the HTML page here.")
 @FACTS
 @click.option(
@@ -39,8 +39,11 @@ BINARY: Final[ExportKind] = "ro-crate"
 def report(
     file: Path, output: Path, facts: Path | None, answers: tuple[tuple[str, str], ...], as_json: bool
 ) -> None:
-    """Write the privacy report of FILE, a saved fit, profile or ranking, as one HTML page."""
-    check_targets([path for path in (file, facts) if path is not None], output)
+    """Write the privacy report of FILE, a saved fit, profile or ranking, as one HTML page.
+
+    Of a folder of equations each has a page, in a folder.
+    """
+    check_targets([path for path in (file, facts) if path is not None], output, folders=file.is_dir())
     found = saved(file)
     if isinstance(found, dpglm.ModelSpec):
         raise StoreError(
@@ -52,7 +55,7 @@ def report(
     alarm = found.summary().alarm
     say(
         as_json,
-        lambda: {"kind": "page", "private": found.private, "alarm": alarm},
+        lambda: {"kind": "page", "private": not alarm, "alarm": alarm},
         lambda: alarm,
         page,
     )
@@ -60,7 +63,7 @@ def report(
 
 @main.command()
 @click.argument("kind", type=click.Choice(get_args(ExportKind)))
-@click.argument("file", type=SAVED)
+@click.argument("file", type=RESULT)
 @FACTS
 @click.option("-o", "--output", type=PATH, help="Write it here; left out, text is printed.")
 @JSON

@@ -14,7 +14,7 @@ import dpglm
 from dpglm.cli.failures import Unusable, usable
 from dpglm.cli.standard_input import STANDARD_INPUT, in_memory, standard_input
 from dpglm.errors import StoreError
-from dpglm.postprocessing.store import writable
+from dpglm.postprocessing.store import free_folder, writable
 
 
 class ReadPath(click.Path):
@@ -65,9 +65,17 @@ class TablePath(ReadPath):
         return Path(value)
 
 
-PATH = click.Path(path_type=Path)  # of a file to write
+class SavedPath(ReadPath):
+    """A saved result, or a folder of the equations of one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return Path(value) if os.path.isdir(value) else super().convert(value, param, ctx)
+
+
+PATH = click.Path(path_type=Path)  # of a file to write, or of a folder of them
 FILE = ReadPath(None)  # a file with a place of its own: a ledger, a key
 SAVED = ReadPath(".json")
+RESULT = SavedPath(".json")
 YAML = ReadPath(".yaml")
 TABLE = TablePath(".csv")
 
@@ -78,11 +86,11 @@ def ledger_at(path: Path) -> dpglm.Ledger:
         return dpglm.Ledger(path, budget=None)
 
 
-def check_targets(read: Iterable[Path], *targets: Path | None) -> None:
-    """Find targets that cannot be written, or that are what is read."""
+def check_targets(read: Iterable[Path], *targets: Path | None, folders: bool = False) -> None:
+    """Find targets that cannot be written, as files or as folders of them, or that are what is read."""
     taken = {path.resolve() for path in read}
     for target in [path for path in targets if path is not None]:
-        writable(target)
+        (free_folder if folders else writable)(target)
         if target.resolve() in taken:
             raise StoreError(
                 f"{str(target)!r} for two files",

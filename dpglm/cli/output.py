@@ -19,7 +19,6 @@ from dpglm.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from dpglm.results.result import Result
-    from dpglm.spec.plan import Plan
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON; docs/command_line.md has its keys.")
 Document = dict[str, Any]
@@ -40,7 +39,11 @@ def say(
 
 
 def give(
-    result: Result[Any], as_json: bool, report: Path | None, save: Path | None, facts: object = None
+    result: Result[Any] | dpglm.LevelFits,
+    as_json: bool,
+    report: Path | None,
+    save: Path | None,
+    facts: object = None,
 ) -> None:
     """Write and print a result, which is paid for: it is shown even where a disk is full."""
     written: list[Path] = []
@@ -55,8 +58,18 @@ def give(
         say(as_json, lambda: result_document(result), lambda: str(result.summary()), *written)
 
 
-def result_document(result: Result[Any]) -> Document:
-    """A fit, a profile or a ranking."""
+def result_document(result: Result[Any] | dpglm.LevelFits) -> Document:
+    """A fit, a profile, a ranking, or the equations of a multinomial fit."""
+    if isinstance(result, dpglm.LevelFits):
+        return {
+            "kind": "equations",
+            "private": not result.alarm,
+            "alarm": result.alarm,
+            "guarantee": promise(result.privacy),
+            "rows": result.tidy(),
+            "notes": result.summary().notes,
+            "equations": {level: result_document(fit) for level, fit in result.items()},
+        }
     known = ((dpglm.FitResult, "fit"), (dpglm.Profile, "profile"), (dpglm.FeatureRanking, "ranking"))
     kind = next(name for one, name in known if isinstance(result, one))
     promised = result.privacy if result.private else None
@@ -75,8 +88,12 @@ def result_document(result: Result[Any]) -> Document:
     }
 
 
-def plan_document(plan: Plan) -> Document:
-    """A plan, with the precision to expect where it knows a number of rows."""
+def plan_document(plan: dpglm.Plan | dpglm.LevelPlan) -> Document:
+    """A plan, or the plans of all equations of a multinomial fit."""
+    if isinstance(plan, dpglm.LevelPlan):
+        equations = {level: plan_document(one) for level, one in plan.equations.items()}
+        head = {"kind": "plans", "guarantee": promise(plan.guarantee), "plan": plan.fingerprint}
+        return {**head, "equations": equations}
     return {
         "kind": "plan",
         "formula": plan.specification.formula,

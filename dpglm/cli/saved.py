@@ -12,12 +12,12 @@ import click
 
 import dpglm
 from dpglm.cli.failures import usable
-from dpglm.cli.files import FILE, PATH, SAVED, TABLE, check_targets, ledger_at
+from dpglm.cli.files import FILE, PATH, RESULT, SAVED, TABLE, check_targets, ledger_at
 from dpglm.cli.group import main
 from dpglm.cli.options import REPORT, SAVE, piece
 from dpglm.cli.output import JSON, Document, give, plan_document, result_document, say
 from dpglm.cli.tables import file_of, table_options
-from dpglm.errors import StoreError
+from dpglm.errors import DpglmError, StoreError
 from dpglm.postprocessing import store
 from dpglm.postprocessing.record import SPECIFICATION
 from dpglm.postprocessing.site_pool import Effects
@@ -36,7 +36,9 @@ _LEDGER: Final = b"SQLite format 3\0"
 
 
 def saved(path: Path) -> Any:
-    """The fit, profile, ranking or specification that a file holds."""
+    """The fit, profile, ranking or specification that a file holds, or the equations in a folder."""
+    if path.is_dir():
+        return _equations(path)
     with open(path, "rb") as file:
         begun = file.read(len(_LEDGER))
     if begun == _LEDGER or not begun:
@@ -63,10 +65,34 @@ def saved(path: Path) -> Any:
     return dpglm.load(path)
 
 
+def _equations(folder: Path) -> dpglm.LevelFits:
+    """The multinomial fit whose equations a folder holds; of any other folder a StoreError."""
+    try:
+        return dpglm.LevelFits.of(dpglm.load(file) for file in sorted(folder.glob("*.json")))
+    except DpglmError:
+        raise StoreError(
+            f"{str(folder)!r}, a folder that does not hold a multinomial fit",
+            expected="a saved file, or a folder with the equations of one fit and no other JSON",
+            remedy="Name a file in it, or a folder that dpglm fit --family multinomial --save wrote.",
+        ) from None
+
+
 def saved_fit(path: Path) -> dpglm.FitResult:
     """A fit; of another result and of a plan a StoreError."""
+    found = saved_fits(path)
+    if isinstance(found, dpglm.LevelFits):
+        raise StoreError(
+            f"{path.name}, which holds {kind_of(found)}",
+            expected="a saved fit",
+            remedy="Name the file of one of them.",
+        )
+    return found
+
+
+def saved_fits(path: Path) -> dpglm.FitResult | dpglm.LevelFits:
+    """A fit, or the equations of one."""
     found = saved(path)
-    if not isinstance(found, dpglm.FitResult):
+    if not isinstance(found, dpglm.FitResult | dpglm.LevelFits):
         raise StoreError(
             f"{path.name}, which holds {kind_of(found)}",
             expected="a saved fit",
@@ -76,12 +102,12 @@ def saved_fit(path: Path) -> dpglm.FitResult:
 
 
 @main.command()
-@click.argument("file", type=SAVED)
+@click.argument("file", type=RESULT)
 @click.option("--n", type=int, help="Number of rows to expect, of a plan.")
 @click.option("--format", "form", type=click.Choice([*FORMATS]), default="text", show_default=True)
 @JSON
 def show(file: Path, n: int | None, form: str, as_json: bool) -> None:
-    """Print the summary of FILE: a saved fit, profile, ranking or plan."""
+    """Print the summary of FILE: a saved fit, profile, ranking or plan, or a folder of equations."""
     found = saved(file)
     if isinstance(found, dpglm.ModelSpec):
         planned = found.plan(n=n)
@@ -93,7 +119,7 @@ def show(file: Path, n: int | None, form: str, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("file", type=SAVED)
+@click.argument("file", type=RESULT)
 @piece("--penalty", "penalty", help="l1, l2, scad, ...; left out, it stays, and a submodel has none.")
 @click.option("--strength", type=float, help="Per row where the number of rows is public; left out: by BIC.")
 @click.option("--drop", multiple=True, help="A term or data column to leave out, once for each.")
@@ -116,16 +142,16 @@ def refit(
     as_json: bool,
 ) -> None:
     """Fit FILE, a saved fit, again with another penalty, or without some of its terms: free."""
-    check_targets([file], save)
+    check_targets([file], save, folders=file.is_dir())
     merged: dict[str, dict[str, list[str]]] = {}
     for column, name, levels in merge:
         merged.setdefault(column, {})[name] = next(csv.reader([levels], skipinitialspace=True), [])
-    fit = saved_fit(file).refit(penalty, strength=strength, drop=drop or None, merge=merged or None)
+    fit = saved_fits(file).refit(penalty, strength=strength, drop=drop or None, merge=merged or None)
     give(fit, as_json, None, save)
 
 
 @main.command()
-@click.argument("file", type=SAVED)
+@click.argument("file", type=RESULT)
 @click.argument("data", type=TABLE)
 @table_options
 @click.option("--what", type=click.Choice(["mean", "link", "class"]), default="mean", show_default=True)
@@ -153,16 +179,22 @@ def predict(
 
     table = file_of(data, separator, encoding, decimal)
     check_targets([file, data], output)
-    fit = saved_fit(file)
+    fit = saved_fits(file)
+    if isinstance(fit, dpglm.LevelFits) and (se or interval is not None):
+        raise click.UsageError("--se and --interval are of one equation: name its file.")
     with usable():
-        found = fit.predict(table, what, interval=interval, se=se)
+        found: object
+        if isinstance(fit, dpglm.LevelFits):
+            found = fit.predict(table, what=what)
+        else:
+            found = fit.predict(table, what, interval=interval, se=se)
     frame = found if isinstance(found, pd.DataFrame) else pd.DataFrame({"prediction": found})
     alarm = fit.summary().alarm
     if alarm and not as_json:
         click.echo(alarm, err=True)
     text = frame.to_csv(index=False)
     wrote = None if output is None else store.write_atomically(output, text)
-    document: Document = {"kind": "predictions", "private": fit.private, "alarm": alarm, "what": what}
+    document: Document = {"kind": "predictions", "private": not alarm, "alarm": alarm, "what": what}
     say(as_json, lambda: {**document, "rows": frame}, lambda: "" if output is not None else text, wrote)
 
 
@@ -237,6 +269,7 @@ def kind_of(found: object) -> str:
     """What a file holds, in words."""
     known = {
         dpglm.FitResult: "a fit",
+        dpglm.LevelFits: "the equations of a multinomial fit",
         dpglm.Profile: "a profile",
         dpglm.FeatureRanking: "a ranking",
         dpglm.ModelSpec: "a plan",

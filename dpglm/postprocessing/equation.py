@@ -25,10 +25,13 @@ class Equation(ResultPart):
         Of the response, the baseline first.
     together : Guarantee
         What all equations promise a person; the result's own is what this one costs.
+    plan : str
+        Fingerprint of the plan of all equations, which was charged.
     """
 
     levels: tuple[str, ...]
     together: Guarantee
+    plan: str
 
     name: ClassVar[str] = "equation"
 
@@ -42,6 +45,10 @@ class Equation(ResultPart):
         """The promise of all equations."""
         count = len(self.levels) - 1
         return f"This is one of {count} equations of one fit. Together: {self.together.statement()}"
+
+    @property
+    def paid_with(self) -> tuple[str, Guarantee]:
+        return self.plan, self.together
 
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         baseline, level = record.response.levels or ("", "")

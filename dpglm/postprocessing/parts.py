@@ -159,6 +159,11 @@ class ResultPart(SelfCoded):
         """What the same charge released besides, and what all of it promises; a sentence, or empty."""
         return ""
 
+    @property
+    def paid_with(self) -> tuple[str, Guarantee] | None:
+        """Fingerprint and price of the charge of this and other results; None where it has one of its own."""
+        return None
+
     def no_intervals(self) -> str:
         """Why there are no standard errors, as a sentence can go on; empty where the part changes nothing."""
         return ""

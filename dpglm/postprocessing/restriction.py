@@ -28,6 +28,7 @@ from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord, SpecificationDocument
 from dpglm.postprocessing.refits import FREE
 from dpglm.postprocessing.wald import anova
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.table import plain_number
 from dpglm.typing import FloatMatrix
 
@@ -59,8 +60,8 @@ class SubmodelOf(ResultPart):
         What was left out and merged.
     rows : float or None
         Usable rows of a fit without privacy.
-    beside : str
-        What else the fit's charge released, in a sentence; empty where nothing was.
+    equation : Equation or None
+        Of a multinomial fit, where it is one.
     """
 
     fitted: SpecificationDocument
@@ -68,7 +69,7 @@ class SubmodelOf(ResultPart):
     matrix: FloatMatrix
     words: str
     rows: float | None
-    beside: str = ""
+    equation: Equation | None = None
 
     name: ClassVar[str] = "submodel"
 
@@ -76,6 +77,14 @@ class SubmodelOf(ResultPart):
     def title(self) -> str:
         """What it is."""
         return "a submodel of another fit"
+
+    @property
+    def beside(self) -> str:
+        return "" if self.equation is None else self.equation.beside
+
+    @property
+    def paid_with(self) -> tuple[str, Guarantee] | None:
+        return None if self.equation is None else self.equation.paid_with
 
     def interval_model(self, record: FitRecord) -> LinearModel:
         assert record.released is not None
@@ -86,7 +95,8 @@ class SubmodelOf(ResultPart):
         return restricted(self.whole, self.matrix, term_columns, self.rows)
 
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
-        return (("Submodel", f"of {self.fitted.formula}: {self.words}; {FREE}"),)
+        own = () if self.equation is None else self.equation.facts(record)
+        return (*own, ("Submodel", f"of {self.fitted.formula}: {self.words}; {FREE}"))
 
     def check(self, record: FitRecord) -> None:
         """Refuse a matrix and released numbers that do not belong together."""
@@ -95,6 +105,8 @@ class SubmodelOf(ResultPart):
         fits = self.matrix.shape == (size, len(record.names))
         if not fits or record.released is None or self.whole.exact != record.released.exact:
             raise store_error("a submodel of other released numbers", "those of one fit")
+        if self.equation is not None:
+            self.equation.check(record)
 
 
 def submodel(record: FitRecord, drop: object, merge: object) -> FitRecord:
@@ -159,8 +171,13 @@ def _part(
         rows = record.part.rows
     declared = row_map_of(record).term_columns
     terms = _in_units(found.coding.term_columns, declared, record.released.term_columns)
-    beside = record.part.beside if record.part is not None else ""
-    return found, SubmodelOf(fitted, whole, matrix, words, rows, beside), terms
+    return found, SubmodelOf(fitted, whole, matrix, words, rows, equation_of(record)), terms
+
+
+def equation_of(record: FitRecord) -> Equation | None:
+    """What a fit or a submodel is of a multinomial fit; None where it is no equation of one."""
+    part = record.part
+    return part if isinstance(part, Equation) else part.equation if isinstance(part, SubmodelOf) else None
 
 
 def _asked(drop: object, merge: object) -> tuple[list[str], Merge]:

@@ -118,6 +118,21 @@ def writable(path: str | PathLike[str]) -> Path:
     return target
 
 
+def free_folder(path: str | PathLike[str]) -> Path:
+    """``path``, where a folder of results can be made, or one is that holds nothing; nothing is written."""
+    target = _as_path(path)
+    try:
+        if not target.is_dir():
+            return writable(target) if not target.exists() else _not_free(path, "it is a file")
+        if any(target.iterdir()):
+            return _not_free(path, "it is not empty")
+        if not os.access(target, os.W_OK | os.X_OK):
+            return _not_free(path, "it may not be written to")
+    except OSError as error:
+        return _not_free(path, error.strerror)
+    return target
+
+
 def read(path: str | PathLike[str], kind: type[Saved] = FitRecord) -> Saved:  # type: ignore[assignment]
     """Read a record of this kind written by :func:`save`; a row map stays behind."""
     return from_json(read_text(path), kind)
@@ -253,6 +268,14 @@ def _unwritable_error(path: str | PathLike[str], why: str | None) -> StoreError:
     return StoreError(
         f"{os.fspath(path)!r} cannot be written: {why}",
         expected="the path of a file in a folder that exists and may be written to",
+        remedy="Choose another path.",
+    )
+
+
+def _not_free(path: str | PathLike[str], why: str | None) -> NoReturn:
+    raise StoreError(
+        f"{os.fspath(path)!r} as a folder of results: {why}",
+        expected="the path of an empty folder, or of one that is not there yet",
         remedy="Choose another path.",
     )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing import frames
-from dpglm.postprocessing.equation import Equation
+from dpglm.postprocessing import frames, store
+from dpglm.postprocessing.restriction import equation_of
 from dpglm.postprocessing.summary import guarantee_notes
 from dpglm.results.compare import NamedFits
 from dpglm.results.fit_result import FitResult
@@ -48,6 +52,11 @@ class LevelFits(NamedFits):
     ('1', ['2', '3'], (3, 5))
     >>> fits.predict(women.head(2)).sum(axis=1).round(6).tolist()
     [1.0, 1.0]
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = sorted(fits.save(f"{folder}/jobs").iterdir())
+    ...     [path.name for path in files][:2], dpglm.LevelFits.of(map(dpglm.load, files)) == fits
+    (['1-2.json', '2-3.json'], True)
     """
 
     @classmethod
@@ -60,22 +69,50 @@ class LevelFits(NamedFits):
             Fits that are not the equations of one multinomial fit.
         """
         given = list(fits)
-        parts = [getattr(fit, "_record", None) and fit._record.part for fit in given]
+        parts = [equation_of(fit._record) if isinstance(fit, FitResult) else None for fit in given]
         first = parts[0] if parts else None
-        alike = isinstance(first, Equation) and all(
-            isinstance(part, Equation)
-            and (part.levels, part.together) == (first.levels, first.together)
-            and fit.formula == given[0].formula
-            for fit, part in zip(given, parts, strict=True)
+        alike = first is not None and all(
+            part == first and fit.formula == given[0].formula for fit, part in zip(given, parts, strict=True)
         )
         named = {fit._record.response.levels[1]: fit for fit in given} if alike else {}  # type: ignore[index]
-        if not isinstance(first, Equation) or len(given) != len(named) or {*named} != {*first.levels[1:]}:
+        if first is None or len(given) != len(named) or {*named} != {*first.levels[1:]}:
             raise MethodError(
                 f"{len(given)} fits that are not the equations of one multinomial fit",
                 expected="one of each level but the baseline, from one call of dpglm.fit",
-                remedy="Load every file that was saved from fits[level].save(...).",
+                remedy="Load every file of the folder that fits.save(folder) made.",
             )
         return cls({level: named[level] for level in first.levels[1:]}, first.together)
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write a file for each equation, as :meth:`FitResult.save` does, and return the folder.
+
+        It is made, or is there and empty. Each file is an ordinary saved fit, which also says what all of
+        them promise together: ``LevelFits.of(map(dpglm.load, folder.iterdir()))`` is this fit again.
+        """
+        target = self._made(folder)
+        for level, name in self._file_names().items():
+            self[level].save(target / f"{name}.json")
+        return target
+
+    def report(
+        self, folder: str | PathLike[str], *, choices: Mapping[str, str] | None = None, facts: object = None
+    ) -> Path:
+        """Write the privacy report of each equation, as :meth:`FitResult.report` does; the folder."""
+        target = self._made(folder)
+        for level, name in self._file_names().items():
+            self[level].report(target / f"{name}.html", choices=choices, facts=facts)
+        return target
+
+    @staticmethod
+    def _made(folder: str | PathLike[str]) -> Path:
+        target = store.free_folder(folder)
+        target.mkdir(exist_ok=True)
+        return target
+
+    def _file_names(self) -> dict[str, str]:
+        """Names of files by level: its place and, where these are plain, its letters and digits."""
+        plain = {level: re.sub(r"[^A-Za-z0-9]+", "-", level).strip("-")[:40] for level in self}
+        return {level: f"{place}-{plain[level]}".rstrip("-") for place, level in enumerate(self, start=1)}
 
     @property
     def baseline(self) -> str:
@@ -115,10 +152,20 @@ class LevelFits(NamedFits):
         found.attrs["privacy"] = self.alarm or self.privacy.statement()
         return found
 
-    def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> Self:
-        """:meth:`FitResult.refit` of every equation, with the same arguments: free."""
-        fits = {level: fit.refit(penalty, strength=strength) for level, fit in self.items()}
-        return type(self)(fits, self.privacy)
+    def refit(
+        self,
+        penalty: str | Penalty | None = None,
+        *,
+        strength: float | None = None,
+        drop: str | Sequence[str] | None = None,
+        merge: Mapping[str, Mapping[Any, Sequence[Any]]] | None = None,
+    ) -> Self:
+        """:meth:`FitResult.refit` of every equation, with the same arguments: free.
+
+        A submodel is refused where it is too far from one of them.
+        """
+        again = partial(FitResult.refit, penalty=penalty, strength=strength, drop=drop, merge=merge)
+        return type(self)({level: again(fit) for level, fit in self.items()}, self.privacy)
 
     def predict(
         self, new: object, *, what: Literal["mean", "class"] = "mean"

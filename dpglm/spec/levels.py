@@ -188,7 +188,7 @@ class LevelPlan(Summarised):
             return record
         first = next(iter(self.equations.values())).specification.coded_model.response.levels
         assert first is not None
-        return replace(record, part=Equation((first[0], *self.equations), whole))
+        return replace(record, part=Equation((first[0], *self.equations), whole, self.fingerprint))
 
     def summary(self) -> Table:
         """Standard errors to expect of each equation where a number of rows is known, and the price."""

@@ -196,11 +196,10 @@ def _charge(record: Record, ledger: Ledger | None) -> Iterator[Check]:
         yield Check(LEDGER, "not checked", named)
         return
     ledger.verify()
-    own = record.guarantee
+    part = record.part if isinstance(record, FitRecord) else None
+    plan, own = (part.paid_with if part else None) or (record.plan_fingerprint, record.guarantee)
     paid = [
-        entry
-        for entry in ledger.entries
-        if entry.status == "charged" and entry.plan and entry.plan == record.plan_fingerprint
+        entry for entry in ledger.entries if entry.status == "charged" and entry.plan and entry.plan == plan
     ]
     if not any((entry.epsilon, entry.delta) == (own.epsilon, own.delta) for entry in paid):
         yield Check(LEDGER, "DIFFERS", f"{ledger.dataset!r} holds no charge of this plan and price")
