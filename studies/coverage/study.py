@@ -1,5 +1,5 @@
 """Coverage study: printed intervals against known coefficients, on ten tables, and of five linear
-regressions, three models of ordered levels and three of levels without an order.
+regressions, three of counts, three models of ordered levels and three of levels without an order.
 
 The rows of real tables stay as they are; only the response is drawn again, from a model with known
 coefficients. All budgets see the same responses.
@@ -12,11 +12,22 @@ from functools import lru_cache
 
 from studies.coverage import grid as cells
 from studies.coverage.cell import study_cell
+from studies.coverage.counts import ReadyCounts
 from studies.coverage.grid import DECLARED, Cell, Grid, cells_of
 from studies.coverage.levels import ReadyLevels
 from studies.coverage.page import lines
 from studies.coverage.ready import ReadyTable
-from studies.coverage.tables import BINARY, NUMERIC, ORDERED, TABLES, UNORDERED, absence, design, table
+from studies.coverage.tables import (
+    BINARY,
+    COUNTS,
+    NUMERIC,
+    ORDERED,
+    TABLES,
+    UNORDERED,
+    absence,
+    design,
+    table,
+)
 from studies.coverage.tables_page import sections
 from studies.coverage.unordered import ReadyUnordered
 from studies.jobs import Job, Result
@@ -31,14 +42,14 @@ FULL = Grid(
         *cells_of(("fair", "randhie"), EPSILONS, "pure"),
         *cells_of([one.name for one in NUMERIC], EPSILONS),
         *cells_of([one.name for one in NUMERIC], (1.0, 4.0), scales=DECLARED),
-        *(Cell(one.name, epsilon) for one in (*ORDERED, *UNORDERED) for epsilon in (1.0, 4.0)),
+        *(Cell(one.name, epsilon) for one in (*COUNTS, *ORDERED, *UNORDERED) for epsilon in (1.0, 4.0)),
     ),
     replications=300,
     others={
         "gusto: Killip": 200,
         "diabetes130: readmitted": 100,
         "sim_levels": 200,
-        **{one.name: 200 for one in UNORDERED},
+        **{one.name: 200 for one in (*COUNTS, *UNORDERED)},
     },
 )
 QUICK = Grid((Cell("fair", 1.0), Cell("randhie: disea", 4.0)), replications=2)
@@ -56,7 +67,7 @@ def work(job: Job) -> Result:
 def ready_table(name: str) -> ReadyTable:
     """A table with its truths; the last two stay in memory."""
     found = table(name)
-    kinds = {"ordinal": ReadyLevels, "multinomial": ReadyUnordered}
+    kinds = {"poisson": ReadyCounts, "ordinal": ReadyLevels, "multinomial": ReadyUnordered}
     return kinds.get(found.family, ReadyTable).of(found)
 
 

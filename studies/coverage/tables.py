@@ -70,7 +70,7 @@ class StudyTable:
     seen : bool
         Whether the constants of the procedure were chosen on it.
     family : str
-        ``"binomial"``, ``"gaussian"``, ``"ordinal"`` or ``"multinomial"``.
+        ``"binomial"``, ``"gaussian"``, ``"poisson"``, ``"ordinal"`` or ``"multinomial"``.
     """
 
     name: str
@@ -78,7 +78,7 @@ class StudyTable:
     load: Callable[[], Loaded]
     needs: str | None = None
     seen: bool = False
-    family: Literal["binomial", "gaussian", "ordinal", "multinomial"] = "binomial"
+    family: Literal["binomial", "gaussian", "poisson", "ordinal", "multinomial"] = "binomial"
 
     def absence(self) -> str | None:
         """Why the table cannot be studied here; None where it can."""
@@ -178,6 +178,14 @@ def _regression(table: Callable[[], Loaded], response: str) -> Loaded:
     return Loaded(loaded.frame, dpglm.Schema({**loaded.schema.variables, response: wider}), formula)
 
 
+def _counts(table: Callable[[], Loaded], response: str, most: int) -> Loaded:
+    """A table with another of its columns as response, a count; its own response is left out."""
+    loaded = table()
+    kept = [term for term in loaded.formula.split(" ~ ")[1].split(" + ") if term != response]
+    schema = dpglm.Schema({**loaded.schema.variables, response: dpglm.Numeric(0, most)})
+    return Loaded(loaded.frame, schema, f"{response} ~ " + " + ".join(kept))
+
+
 def _levels(table: Callable[[], Loaded], response: str, levels: tuple[str, ...], later: str) -> Loaded:
     """A table with ordered levels as response, from the lowest; ``later`` is known after it, and left out."""
     loaded = table()
@@ -263,6 +271,15 @@ NUMERIC = tuple(
         ("diabetes130", "time_in_hospital", "days in hospital", _diabetes130, "diabetes130", False),
     )
 )
+# Counts, by bounds of twice the largest one in the file or more.
+COUNTS = tuple(
+    StudyTable(f"{name}: {response}", about, partial(_counts, load, response, most), needs, family="poisson")
+    for name, response, about, load, most, needs in (
+        ("randhie", "mdvis", "visits to a doctor in a year", _randhie, 160, None),
+        ("diabetes130", "number_inpatient", "stays in the year before", _diabetes130, 50, "diabetes130"),
+        ("diabetes130", "num_medications", "drugs given in the stay", _diabetes130, 200, "diabetes130"),
+    )
+)
 # Ordered levels: a row of a person becomes one for each level up to the person's own.
 ORDERED = (
     StudyTable(
@@ -300,4 +317,4 @@ UNORDERED = tuple(
         ("fair", "occupation", "of the woman, from the most frequent", _fair, (3, 4, 2, 5, 6, 1), None),
     )
 )
-TABLES = {one.name: one for one in (*BINARY, *NUMERIC, *ORDERED, *UNORDERED)}
+TABLES = {one.name: one for one in (*BINARY, *NUMERIC, *COUNTS, *ORDERED, *UNORDERED)}

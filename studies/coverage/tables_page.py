@@ -46,6 +46,12 @@ REGRESSION = (
     "bounds are declared a quarter wider than the code book's on both sides, and what is still outside is "
     "clipped.",
 )
+COUNTS = (
+    "The response is a count, drawn as negative binomial: its variance exceeds its mean m by a multiple of "
+    "m squared, with the multiple that the table's own counts have. Truths are those of a quasi-Poisson "
+    "fit, and maximum likelihood is Poisson regression with standard errors times the root of Pearson's "
+    "dispersion. Rates are mean counts. Bounds are twice the largest count of the table or more.",
+)
 LEVELS = (
     "The response has ordered levels. It is drawn level by level from the continuation ratios that are "
     "fitted: of those who reach a level, who is above it. Maximum likelihood is logistic regression on rows "
@@ -58,12 +64,14 @@ UNORDERED = (
     "each time. Rates are shares at another level than the first. On `diabetes130` who has no diabetes drug "
     "has no insulin: a level without a single response of the rarer kind.",
 )
-MODELS = {
-    "Logistic regression, (epsilon, 1e-6)": ("binomial", "approximate"),
-    "Logistic regression, pure epsilon": ("binomial", "pure"),
-    "Linear regression, (epsilon, 1e-6)": ("gaussian", "approximate"),
-    "Ordered levels, (epsilon, 1e-6)": ("ordinal", "approximate"),
-    "Unordered levels, (epsilon, 1e-6)": ("multinomial", "approximate"),
+# Family, definition, and what is said of the model.
+MODELS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "Logistic regression, (epsilon, 1e-6)": ("binomial", "approximate", ()),
+    "Logistic regression, pure epsilon": ("binomial", "pure", ()),
+    "Linear regression, (epsilon, 1e-6)": ("gaussian", "approximate", REGRESSION),
+    "Counts, (epsilon, 1e-6)": ("poisson", "approximate", COUNTS),
+    "Ordered levels, (epsilon, 1e-6)": ("ordinal", "approximate", LEVELS),
+    "Unordered levels, (epsilon, 1e-6)": ("multinomial", "approximate", UNORDERED),
 }
 DESIGNS = (
     *("table", "what", "seen", "n", "coefficients", "zero / non-zero", "rate observed", "rate drawn"),
@@ -82,7 +90,7 @@ def sections(findings: Findings[Grid]) -> list[Section]:
     kinds = {
         title: _only(
             found,
-            lambda cell, kind=kind: (TABLES[cell.table].family, cell.definition) == kind,  # type: ignore[misc]
+            lambda cell, kind=kind: (TABLES[cell.table].family, cell.definition) == kind[:2],  # type: ignore[misc]
         )
         for title, kind in MODELS.items()
     }
@@ -100,7 +108,7 @@ def sections(findings: Findings[Grid]) -> list[Section]:
         *(
             Section(
                 title,
-                {"Linear": REGRESSION, "Ordered": LEVELS, "Unordered": UNORDERED}.get(title.split()[0], ()),
+                MODELS[title][2],
                 tables=[coverages(replications(own), own)],
             )
             for title, own in kinds.items()
@@ -120,12 +128,17 @@ def designs(truths: Mapping[str, Result]) -> Sequence[Sequence[str]]:
             f"{one['rows']:,}",
             str(one["coefficients"]),
             f"{one['zeros']} / {one['coefficients'] - one['zeros']}",
-            _percent(one["observed_rate"], 1),
-            _percent(one["true_rate"], 1),
+            *_rates(one),
             _percent(one["clipped"], 2),
         )
         for name, one in truths.items()
     ]
+
+
+def _rates(one: Result) -> tuple[str, str]:
+    if "spread" in one:
+        return number(one["observed_mean"]), number(one["true_mean"])
+    return _percent(one["observed_rate"], 1), _percent(one["true_rate"], 1)
 
 
 def _told(found: Mapping[Cell, Summary]) -> list[Section]:

@@ -18,12 +18,13 @@ from studies import real_tables
 from studies.coverage import grid
 from studies.coverage import study as coverage
 from studies.coverage.cell import plan_of, study_cell
+from studies.coverage.counts import ReadyCounts
 from studies.coverage.grid import DECLARED, Cell, seed_of
 from studies.coverage.ready import ReadyTable
 from studies.coverage.simulated import GRADES, ROWS_LEVELS
 from studies.coverage.study import FULL, QUICK, STUDY, ready_table, work
 from studies.coverage.summary import Summary, Z, clustered_error, summaries
-from studies.coverage.tables import BINARY, NUMERIC, ORDERED, TABLES, UNORDERED
+from studies.coverage.tables import BINARY, COUNTS, NUMERIC, ORDERED, TABLES, UNORDERED
 
 FAIR = Cell("fair", 1.0)
 # A study of 60 responses needs no other seed to pass: at .95 a coefficient covers 48 of 60 or fewer with
@@ -125,7 +126,7 @@ def test_least_squares_is_that_of_the_users_units() -> None:
 
 def test_the_whole_study_is_that_of_the_page() -> None:
     assert len(FULL.cells) == 6 * len((*BINARY, *NUMERIC)) + 12 + 4 * len(NUMERIC) + 2 * len(
-        (*ORDERED, *UNORDERED)
+        (*COUNTS, *ORDERED, *UNORDERED)
     )
     assert len(set(FULL.cells)) == len(FULL.cells)
     assert sum(cell.table == "fair" for cell in FULL.cells) == 12
@@ -241,6 +242,32 @@ def test_a_cell_without_intervals_is_infinitely_wide() -> None:
     nothing = np.full((10, 3), np.nan)
     found = summary(nothing, nothing, np.zeros((10, 3), dtype=bool))
     assert (found.own.share, found.own.width_all, found.met) == (0.0, np.inf, True)
+
+
+def test_counts_have_the_spread_and_the_fit_of_quasi_poisson() -> None:
+    import statsmodels.api as sm
+    import statsmodels.formula.api as smf
+
+    ready = ready_table("randhie: mdvis")
+    assert isinstance(ready, ReadyCounts)
+    names = [name.replace("[T.1]", "") if name in FLAGS else name for name in ready.names]
+    for y in (ready.observed, ready.response(0)):
+        frame = ready.rows.loaded.frame.assign(mdvis=y)
+        peer = smf.glm(ready.formula, frame, family=sm.families.Poisson()).fit(scale="X2")
+        beta, sd = ready.likelihood(y)
+        np.testing.assert_allclose(beta, peer.params[names], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(sd, peer.bse[names], rtol=1e-3)
+        np.testing.assert_allclose(ready.naive_errors(y, beta), sd, rtol=1e-6)
+    # Truths of ten coefficients, four standard errors each, for a fixed seed: fails below 1e-3.
+    assert (np.abs(beta - ready.beta) < 4.0 * sd).all()
+    mean = np.asarray(peer.fittedvalues)
+    # Of 20,190 squared residuals the largest matter; twenty seeds stay within .07.
+    assert ((y - mean) ** 2 - mean).sum() / (mean**2).sum() == pytest.approx(ready.spread, rel=0.2)
+    found = Summary.of_json(study_cell(ready, Cell("randhie: mdvis", 4.0), 2))
+    assert (found.replications, found.coefficients) == (2, 9)
+    about = ready.to_json()
+    assert about["observed_mean"] == pytest.approx(about["true_mean"], rel=0.05)
+    assert about["clipped"] == 0.0
 
 
 def test_ordered_levels_are_fitted_as_a_user_fits_them() -> None:
