@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dpglm.api import audit as audit
     from dpglm.api import fit as fit
     from dpglm.api import load as load
-    from dpglm.api import load_data as load_data
     from dpglm.api import plan as plan
     from dpglm.auditing.result import Audit as Audit
     from dpglm.curator.padded_time import padded_time as padded_time
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
     from dpglm.data.tables.csv_rows import CsvFile as CsvFile
+    from dpglm.data.tables.datasets import load_data as load_data
     from dpglm.data.tables.fingerprint import table_fingerprint as table_fingerprint
     from dpglm.data.tables.sources import declare as declare
     from dpglm.glm import families as families
@@ -95,7 +95,7 @@ _HOMES = {
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",
     "load": "dpglm.api",
-    "load_data": "dpglm.api",
+    "load_data": "dpglm.data.tables.datasets",
     "maketables": "dpglm.maketables",
     "methods": "dpglm.methods",
     "padded_time": "dpglm.curator.padded_time",

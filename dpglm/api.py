@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import load_table
 from dpglm.data.tables.sources import find_schema, schema_of
 from dpglm.errors import PrivacyError, StoreError
 from dpglm.glm.families import Family
@@ -27,6 +26,7 @@ from dpglm.spec.arguments import (
     REQUIRED,
     FitOptions,
     LedgerOption,
+    LevelOptions,
     Required,
     is_sites,
     ledgers_of,
@@ -44,10 +44,11 @@ from dpglm.spec.planned_again import plan_of
 from dpglm.spec.profiled import informed
 from dpglm.spec.sites import site_schemas, site_tables
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
+@overload
+def fit(  # type: ignore[overload-overlap]  # a name is told from other families
+    formula: str, data: object, *, family: Literal["multinomial"], **options: Unpack[LevelOptions]
+) -> LevelFits: ...
 @overload
 def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
     formula: str | Plan, data: Mapping[str, object], **options: Unpack[FitOptions]
@@ -338,13 +339,3 @@ def load(path: str | PathLike[str]) -> FitResult:
             remedy="Save the result again from the fit itself.",
         )
     return FitResult(with_row_map(record, model))
-
-
-def load_data(name: str) -> pd.DataFrame:
-    """A data set that comes with its public schema: "fair", "randhie", "simulated" or "cohort".
-
-    >>> import dpglm
-    >>> len(dpglm.load_data("fair"))
-    6366
-    """
-    return load_table(name)

@@ -154,6 +154,13 @@ def submodel(record: FitRecord, drop: object, merge: object) -> FitRecord:
     )
 
 
+def distance(record: FitRecord, drop: object = None, merge: object = None) -> tuple[float, float]:
+    """How far a submodel is from its fit (see `Restricted.distance`), and how far it may be."""
+    found, part, terms = _part(record, *_asked(drop, merge))
+    known = part.restricted(terms)
+    return known.distance(found.coding.user_from_coded), known.limit
+
+
 def _part(
     record: FitRecord, names: list[str], groups: Merge
 ) -> tuple[Any, SubmodelOf, tuple[TermColumns, ...]]:
@@ -243,11 +250,10 @@ def _two_digits(value: float) -> str:
 def _is_near(record: FitRecord, name: str) -> bool:
     """Whether a submodel without one term would be accepted."""
     try:
-        found, part, terms = _part(record, [name], {})
+        away, limit = distance(record, name)
     except MethodError:  # the baseline hazards
         return False
-    known = part.restricted(terms)
-    return known.distance(found.coding.user_from_coded) <= known.limit
+    return away <= limit
 
 
 def paid_specification(record: FitRecord) -> SpecificationDocument:

@@ -58,11 +58,10 @@ class RunOptions(TypedDict, total=False):
     progress: bool | None
 
 
-class FitOptions(RunOptions, total=False):
-    """Keyword arguments of ``dpglm.fit``, for its overloads."""
+class LevelOptions(RunOptions, total=False):
+    """Keyword arguments of ``dpglm.fit`` beside a family, for its overloads."""
 
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None
-    family: str | Family
     penalty: str | Penalty | None
     strength: float | Literal["cv"] | None
     privacy: float | tuple[float, float] | Privacy | Required | None
@@ -70,6 +69,10 @@ class FitOptions(RunOptions, total=False):
     method: str | Method
     weights: str | None
     profile: Profile | None
+
+
+class FitOptions(LevelOptions, total=False):
+    family: str | Family
 
 
 def privacy_of(value: object) -> Privacy | None:

@@ -21,7 +21,7 @@ import numpy as np
 import dpglm
 from dpglm.errors import MethodError, PlanningAdvice
 from dpglm.inference import restricted_model
-from dpglm.postprocessing.restriction import _part
+from dpglm.postprocessing.restriction import distance
 from dpglm.typing import FloatVector
 from studies.coverage.grid import seed_of
 from studies.submodels.designs import EPSILONS, Asked, Judged, drawn
@@ -48,7 +48,7 @@ def judged(design: Judged, replications: int) -> list[Found]:
         for place, (line, asked) in enumerate(zip(lines[1:], design.submodels, strict=True)):
             if (place + number) % 2:  # every second one: they take longer than the fit
                 continue
-            away, limit = distance(fit, asked)
+            away, limit = distance(fit._record, **asked)
             line["distances"].append(away)
             if not away <= limit:
                 if number < FOLLOWED:
@@ -86,23 +86,13 @@ def _fit(design: Judged, number: int, epsilon: float | None) -> dpglm.FitResult:
     return found
 
 
-def distance(fit: dpglm.FitResult, asked: Asked) -> tuple[float, float]:
-    """How far a submodel is from its fit, and how far it may be."""
-    names = asked.get("drop", [])
-    found, part, terms = _part(
-        fit._record, [names] if isinstance(names, str) else list(names), asked.get("merge", {})
-    )
-    known = part.restricted(terms)
-    return known.distance(found.coding.user_from_coded), known.limit
-
-
 def _without_noise(design: Judged, lines: Sequence[Found]) -> None:
     """Distances and errors of all submodels, accepted or not, of a fit to the rows without noise."""
     exact, y = _fit(design, 0, None), design.response(0)
     whole_errors = design.likelihood(design.columns(design.formula, {})[0], y)[1]
     limits = restricted_model.LOGISTIC_LIMIT, restricted_model.OTHER_LIMIT
     for line, asked in zip(lines[1:], design.submodels, strict=True):
-        away, limit = distance(exact, asked)
+        away, limit = distance(exact._record, **asked)
         restricted_model.LOGISTIC_LIMIT = restricted_model.OTHER_LIMIT = np.inf  # type: ignore[misc]
         try:
             small = exact.refit(**asked)

@@ -46,8 +46,8 @@ COHORT_SITES: Final = {
 }
 
 
-def load_table(name: str) -> pd.DataFrame:
-    """A table with its public schema attached.
+def load_data(name: str) -> pd.DataFrame:
+    """A data set that comes with its public schema: "fair", "randhie", "simulated" or "cohort".
 
     ``"fair"``: 6,366 women, Redbook survey of 1974, from statsmodels; response ``affair``, any affair.
     ``"randhie"``: 20,190 person-years of the RAND health insurance experiment, from statsmodels; response
@@ -63,7 +63,8 @@ def load_table(name: str) -> pd.DataFrame:
 
     Examples
     --------
-    >>> women = load_table("fair")
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
     >>> women.shape[0], sorted(women["affair"].unique())
     (6366, ['no', 'yes'])
     """

@@ -11,7 +11,7 @@ import pytest
 
 from dpglm.data.schema.variables import Numeric
 from dpglm.data.tables import datasets
-from dpglm.data.tables.datasets import load_table
+from dpglm.data.tables.datasets import load_data
 from dpglm.data.tables.sources import declared
 from dpglm.errors import SchemaError
 
@@ -21,7 +21,7 @@ RESPONSES = {"cohort": "diabetes", "fair": "affair", "randhie": "visit", "simula
 
 @pytest.mark.parametrize("name", SIZES)
 def test_every_row_of_a_data_set_lies_within_its_schema(name):
-    frame = load_table(name)
+    frame = load_data(name)
     schema = declared(frame)
     assert len(frame) == SIZES[name]
     cleaned = schema.clean(frame, list(schema.variables))
@@ -34,7 +34,7 @@ def test_every_row_of_a_data_set_lies_within_its_schema(name):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_every_declaration_says_where_it_comes_from_and_what_a_row_is(name):
-    schema = declared(load_table(name))
+    schema = declared(load_data(name))
     assert schema.unit
     assert schema.title
     assert all(variable.source for variable in schema.variables.values())
@@ -43,26 +43,26 @@ def test_every_declaration_says_where_it_comes_from_and_what_a_row_is(name):
 
 def test_bounds_read_off_the_file_are_marked():
     looked = {
-        name: [c for c, v in declared(load_table(name)).variables.items() if v.looked_at_data]
+        name: [c for c, v in declared(load_data(name)).variables.items() if v.looked_at_data]
         for name in SIZES
     }
     assert looked == {"cohort": [], "fair": [], "randhie": ["lpi", "disea"], "simulated": []}
 
 
 def test_fair_is_declared_as_its_code_book_says():
-    variables = declared(load_table("fair")).variables
+    variables = declared(load_data("fair")).variables
     assert (variables["age"].low, variables["age"].high) == (17.5, 42.0)
     assert variables["occupation"].levels == (1, 2, 3, 4, 5, 6)
 
 
 def test_an_unknown_data_set_is_answered_with_the_known_ones():
     with pytest.raises(SchemaError, match="'cohort', 'fair', 'randhie', 'simulated'"):
-        load_table("iris")
+        load_data("iris")
 
 
 def test_the_heavy_part_of_statsmodels_stays_out():
     code = (
-        "import sys; from dpglm.data.tables.datasets import load_table; load_table('fair');"
+        "import sys; from dpglm.data.tables.datasets import load_data; load_data('fair');"
         "print('statsmodels.api' in sys.modules, 'scipy.stats' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -84,7 +84,7 @@ def test_the_script_makes_the_simulated_table_again(tmp_path):
 
 
 def test_the_cohort_has_the_paper_s_sites_and_draws_the_same_rows_again():
-    frame = load_table("cohort")
+    frame = load_data("cohort")
     sizes = frame["site"].value_counts(sort=False).to_dict()
     assert sizes == datasets.COHORT_SITES
     assert (sizes["main"], min(sizes.values()), max(sizes.values())) == (12702, 2316, 12702)
@@ -93,7 +93,7 @@ def test_the_cohort_has_the_paper_s_sites_and_draws_the_same_rows_again():
 
 
 def test_the_cohort_s_weights_and_groups_cover_its_features():
-    columns = [name for name in load_table("cohort").columns if name not in ("site", "diabetes")]
+    columns = [name for name in load_data("cohort").columns if name not in ("site", "diabetes")]
     assert len(columns) == 50
     importance = datasets.cohort_importance()
     assert list(importance) == columns
@@ -104,7 +104,7 @@ def test_the_cohort_s_weights_and_groups_cover_its_features():
 
 def test_sites_of_the_cohort_differ_in_prevalence_and_means():
     """By more than chance: with the smallest site's 2,316 rows a share has a standard error of .008."""
-    frame = load_table("cohort")
+    frame = load_data("cohort")
     sites = frame.groupby("site", sort=False)
     shares = sites["diabetes"].apply(lambda answers: (answers == "yes").mean())
     assert 0.08 < shares.min() < 0.14 < 0.2 < shares.max() < 0.3
@@ -114,7 +114,7 @@ def test_sites_of_the_cohort_differ_in_prevalence_and_means():
 
 def test_weights_of_the_cohort_say_what_matters():
     """Differences in mean of people with and without diabetes follow the weights, signs included."""
-    frame = load_table("cohort")
+    frame = load_data("cohort")
     table = datasets.cohort_features()
     features = frame[table.index].astype(float)
     ill = (frame["diabetes"] == "yes").to_numpy()
