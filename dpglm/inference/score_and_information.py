@@ -60,6 +60,8 @@ class ScoreAndInformation:
     # Variance of the score of weighted rows per unit of what it is without, a part of ``dispersion``: 1 where
     # rows have no weights, or where nothing is known of it.
     weighting: float = field(default=1.0, metadata=LATER)
+    # What the coded constant may be off by beside noise, as a standard deviation: of residuals that are cut.
+    level_error: float = field(default=0.0, metadata=LATER)
 
     @property
     def size(self) -> int:

@@ -185,6 +185,7 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
             score_scale=unit * released.score_scale,
             dispersion=unit**2 * released.dispersion,
             initial_variance=unit**2 * released.initial_variance,
+            level_error=unit * released.level_error,
             origin=origin + unit * known,
         )
     scales = estimate.scales

@@ -29,16 +29,10 @@ from dpglm.mechanisms.residuals import UNSHORTENED, LogCounts
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import residual_variance, rows_of
 from dpglm.methods.perturbed_objective import releases_information
+from dpglm.methods.residual_cut import COUNT_CUTS, Cut
 from dpglm.methods.score_spread import asked_spread, weighting
 from dpglm.methods.standardised import expected_geometry
-from dpglm.methods.two_stages import (
-    COUNT_CUTS,
-    FIRST_CUT,
-    Cut,
-    FirstStage,
-    first_noise,
-    in_two_stages,
-)
+from dpglm.methods.two_stages import FIRST_CUT, FirstStage, first_noise, in_two_stages
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import Privacy
 from dpglm.typing import FloatVector
@@ -85,7 +79,7 @@ def solve_counts(
     counts = ask(plan.releases[-3 - problem.weighted], np.concatenate([stage.matrix, point, sizes]))
     rows = rows_of(stage.sums, first)
     usual = usual_tails(start.means, start.unsure, rows, cast(Poisson, problem.family).bound)
-    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1], size, COUNT_CUTS, usual)
+    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1].cross_deviation, size, rows, usual)
     square = min(max(float(np.trace(stage.sums.gram)) / rows, LEAST_SQUARE), 1.0)
     squares = square * start.means / (1.0 + start.unsure * start.means)
     length = best_length(squares, rows, math.sqrt(size) * cut.place * steps[-1].cross_deviation)
@@ -96,7 +90,7 @@ def solve_counts(
         spread = asked_spread(plan, ask, where) if step == -1 else None
         place = step if step == -1 else step - problem.weighted
         sums = MomentSums.of(ask(plan.releases[place], where), size)
-        return _around(point, sums, steps[step], stage, cut, length, spread)
+        return _around(point, sums, steps[step], stage, start, cut, length, spread)
 
     near = at(point, -2)
     terms = tuple(replace(term, prior=start.errors[term.columns]) for term in near.term_columns)
@@ -132,6 +126,7 @@ def _around(
     sums: MomentSums,
     release: SecondMoments,
     stage: FirstStage,
+    start: _Start,
     cut: Cut,
     length: float,
     spread: tuple[float, float] | None,
@@ -142,14 +137,16 @@ def _around(
     typical = sums.gram[at] / math.sqrt(own * rows)  # the mean of the rows
     origin = np.zeros(len(point))
     origin[at] = point[at]
-    left = residual_variance(sums, release, np.zeros(len(point)), 1.0)
+    moved = float(np.clip((point - start.point) @ typical, -FARTHEST, FARTHEST))
+    taken = cut.taken(start.mean, start.mean * math.exp(moved))
+    left = residual_variance(sums, release, np.zeros(len(point)), 1.0) + taken.squares / (cut.place**2 * rows)
     part = weighting(spread, left * float(np.trace(sums.gram)))
     return ScoreAndInformation(
         term_columns=terms,
         centre=point - origin,
-        score=length * (cut.place * sums.cross + cut.removed * typical),
+        score=length * (cut.place * sums.cross + taken.removed * typical),
         information=length**2 * sums.gram,
-        score_scale=length * math.hypot(cut.place * release.cross_deviation, cut.bias),
+        score_scale=length * math.hypot(cut.place * release.cross_deviation, taken.bias),
         information_scale=length**2 * release.gram_deviation,
         dispersion=part * cut.place**2 * left,
         initial_variance=np.concatenate([term.prior**2 for term in terms]),
@@ -157,6 +154,7 @@ def _around(
         exponential=True,
         origin=origin,
         weighting=part,
+        level_error=taken.error / (length * math.sqrt(own * rows)),
     )
 
 
@@ -177,6 +175,11 @@ class _Start:
     errors: FloatVector  # (p,), what each of its coordinates may be wrong by
     means: FloatVector  # of counts, at the nodes of normal predictors
     unsure: float  # mean variance of what predictors are wrong by
+
+    @property
+    def mean(self) -> float:
+        """A typical mean."""
+        return math.exp(float(_WEIGHTS @ np.log(self.means)))
 
     @classmethod
     def of(cls, stage: FirstStage, first: SecondMoments, logarithm: LogCounts) -> _Start:

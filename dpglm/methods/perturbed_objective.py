@@ -51,7 +51,6 @@ LEAST_RIDGE = 1e-4
 PRIOR_SHARE = 0.25
 # Pure epsilon pays for a curvature in few coefficients only, and no budget pays in very many.
 MOST_PURE, MOST = 20, 150
-BOUNDED_MOST_PURE, BOUNDED_MOST = 10, 50
 # The same for penalties that select where the number of rows is not known beforehand.
 MOST_PURE_BLIND, MOST_BLIND = 10, 50
 # A penalty that selects is better served by the whole budget unless the curvature, with slopes of a sixth of
@@ -205,7 +204,7 @@ def releases_information(problem: Problem, privacy: Privacy) -> bool:
     size = len(problem.geometry.names)
     pure = privacy.definition == "pure"
     if not problem.family.logistic:
-        return problem.goal == "explain" and size <= (BOUNDED_MOST_PURE if pure else BOUNDED_MOST)
+        return problem.goal == "explain" and size <= (MOST_PURE if pure else MOST)
     if privacy.mu is not None:
         # Gaussian privacy at every epsilon needs a ridge that pulls the estimate too far for intervals.
         return False

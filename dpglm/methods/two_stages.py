@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from scipy.special import ndtr
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
@@ -41,6 +42,7 @@ from dpglm.methods.normal_equations import (
     residual_variance,
     rows_of,
 )
+from dpglm.methods.residual_cut import COUNT_CUTS, CUTS, Cut
 from dpglm.methods.score_spread import asked_spread, share_of_spread, spread_releases, weighting
 from dpglm.methods.standardised import (
     CLASSES_SHARE,
@@ -69,19 +71,8 @@ SIZES_SHARE: Final = 0.05
 STEP_SHARE: Final = 0.15
 # Of the second moments of residuals: the noise of X'X multiplies little there.
 RESIDUAL_SHARES: Final = {"gram": 0.3, "cross": 0.64, "square": 0.05, "count": 0.01}
-# The response is cut so many standard deviations from its mean in the first stage, and residuals at one of
-# these many of theirs in the second.
+# The response is cut so many standard deviations from its mean in the first stage.
 FIRST_CUT: Final = 3.0
-CUTS: Final = tuple(2.5 * 2.0 ** (k / 2.0) for k in range(7))
-# Those of counts are in Poisson standard deviations, of which an overdispersed count may be many away.
-COUNT_CUTS: Final = (*CUTS, 40.0, 80.0, 160.0, 320.0)
-# Rows beyond a cut are believed in where they are more than this many standard deviations of their noise:
-# the second where they fall more slowly from the first cut on than the cut rises, as noise does.
-SURE, SURER = 2.0, 4.0
-# What is cut off is taken to have this correlation with each column, in the choice of the cut and in standard
-# errors. On five real tables, cut at 2.5 and 3.5, it is .06 to .31 in the root mean square over columns, and
-# .30 to .84 in the column where it is largest.
-ALIGNED: Final = 0.35
 
 
 def in_two_stages(problem: Problem, privacy: Privacy) -> bool:
@@ -250,74 +241,33 @@ def solve_in_two_stages(
 
     at = np.concatenate([stage.matrix, origin + point])
     counts = ask(plan.releases[-2 - problem.weighted], np.append(at, CUTS[-1] * deviation))
-    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second, size, CUTS)
-    unit = cut.place * deviation
+    rows = rows_of(stage.sums, first)
+    beyond = rows * ndtr(-np.array(CUTS))
+    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second.cross_deviation, size, rows, (beyond, beyond))
+    unit, taken = cut.place * deviation, cut.taken()
     spread = asked_spread(plan, ask, np.append(at, unit))
     residuals = MomentSums.of(ask(plan.releases[-1], np.append(at, unit)), size)
     weights = 1.0 / first.gram_deviation**2, 1.0 / second.gram_deviation**2
     information = np.average([stage.sums.gram, residuals.gram], axis=0, weights=weights)
     left, rows = residual_variance(residuals, second, np.zeros(size), 1.0), rows_of(residuals, second)
     typical = information[constant.start] / (constant.table[0, 0] * rows)  # the mean of the rows
+    left += taken.squares / (cut.place**2 * rows)
     part = weighting(spread, left * float(np.trace(residuals.gram)))
     released = ScoreAndInformation(
         term_columns=priors,
         centre=point,
-        score=unit * residuals.cross + deviation * cut.removed * typical,
+        score=unit * residuals.cross + deviation * taken.removed * typical,
         information=information,
-        score_scale=math.hypot(unit * second.cross_deviation, deviation * cut.bias),
+        score_scale=math.hypot(unit * second.cross_deviation, deviation * taken.bias),
         information_scale=1.0 / math.sqrt(sum(weights)),
         dispersion=part * unit**2 * left,
         initial_variance=np.concatenate([term.prior**2 for term in priors]),
         third_derivative_bound=0.0,
         origin=origin,
         weighting=part,
+        level_error=deviation * taken.error / (constant.table[0, 0] * rows),
     )
     return released, rows, stage.geometry, replace(stage.scales, residual_cut=unit)
-
-
-@dataclass(frozen=True)
-class Cut:
-    """Where residuals are cut, and what that takes from the score, all in residual standard deviations."""
-
-    place: float
-    removed: float  # sum of what is cut off, with its sign, where counts stand above their noise
-    bias: float  # what the cut may move each coordinate of the score by beside that
-
-    @classmethod
-    def of(
-        cls,
-        classes: ColumnSums,
-        answer: FloatVector,
-        second: SecondMoments,
-        size: int,
-        places: tuple[float, ...],
-        usual: tuple[FloatVector, FloatVector] | None = None,
-    ) -> Cut:
-        """The cut at which noise and what is cut off together cost least.
-
-        ``usual`` is how many rows to expect beyond each cut, above and below, where noise hides the counts.
-        """
-        counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
-        cuts = np.array(places)
-        # Those beyond the last cut are taken to be a fifth of it further out.
-        further = np.append(np.diff(cuts), 0.2 * cuts[-1])
-        deviation = noise * np.sqrt(np.arange(len(cuts), 0, -1))
-
-        def off(beyond: FloatVector, expected: FloatVector) -> FloatVector:
-            """Sum of what each cut takes off on one side, from the rows in each class beyond the first."""
-            tail = np.cumsum(beyond[::-1])[::-1]
-            falls = tail * cuts <= tail[0] * cuts[0]
-            unsure = np.flatnonzero(tail <= np.where(falls, SURE, SURER) * deviation)
-            hidden = slice(unsure[0] if unsure.size else len(cuts), None)
-            tail[hidden] = expected[hidden]
-            return np.cumsum((0.5 * (tail + np.append(tail[1:], 0.0)) * further)[::-1])[::-1]
-
-        none = np.zeros(len(cuts))
-        high, low = usual or (none, none)
-        above, below = off(counts[len(cuts) + 1 :], high), off(counts[: len(cuts)][::-1], low)
-        bias = ALIGNED * (above + below) / math.sqrt(size)
-        best = int(np.argmin((second.cross_deviation * cuts) ** 2 + bias**2))
-        return cls(float(cuts[best]), float(above[best] - below[best]), float(bias[best]))
 
 
 def expected_in_two_stages(

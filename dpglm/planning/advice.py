@@ -13,7 +13,7 @@ from dpglm.data.schema.unit import weight_of
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, PlanningAdvice
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.perturbed_objective import BOUNDED_MOST, MOST, releases_information
+from dpglm.methods.perturbed_objective import MOST, releases_information
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.spreads import USUAL, undeclared, under
 from dpglm.privacy.budget import STEPS, Privacy
@@ -146,8 +146,7 @@ def _without_intervals(plan: Plan, better: Privacy | None) -> tuple[str, str]:
     first = f"No standard errors or intervals: this budget does not pay for those of {size} coefficients."
     if better is not None and releases_information(plan.problem, better):
         return first, f"{_call(better)} would pay for them."
-    most = f"{MOST} at most, or {BOUNDED_MOST} of a model of counts"
-    return first, f"An epsilon with a delta pays for those of {most}."
+    return first, f"An epsilon with a delta pays for those of {MOST} at most."
 
 
 def _less_noise(plan: Plan, better: Privacy | None) -> str:

@@ -115,7 +115,7 @@ def check_released(released: ScoreAndInformation, record: FitRecord, size: int |
         raise store_error("released exponential of a link that is not", "false, or a fit of counts")
     if released.information.shape != (size, size):
         raise store_error("released information of another length", "a row and a column per coefficient")
-    for name in ("score_scale", "information_scale", "third_derivative_bound"):
+    for name in ("score_scale", "information_scale", "third_derivative_bound", "level_error"):
         if not 0.0 <= getattr(released, name) < math.inf:
             raise store_error(f"released {name} that is not finite, or below 0", "a finite number >= 0")
     if not 0.0 < released.weighting <= 1.0:

@@ -11,7 +11,7 @@ import numpy as np
 import dpglm
 from dpglm.typing import FloatMatrix, FloatVector
 from studies.coverage.grid import seed_of
-from studies.coverage.ready import ReadyTable, thinned
+from studies.coverage.ready import RIDGE, ReadyTable, thinned
 from studies.coverage.rows import StudyRows
 from studies.coverage.tables import StudyTable
 from studies.jobs import Result
@@ -59,9 +59,10 @@ class ReadyCounts(ReadyTable):
     def likelihood(self, y: FloatVector) -> tuple[FloatVector, FloatVector]:
         X = self.rows.wide()
         theta = self._coded(np.where(np.array(self.names) == "Intercept", np.log(y.mean()), 0.0))
+        ridge = RIDGE * np.eye(len(theta))
         for _ in range(MOST_STEPS):
             mean = self._means(theta)
-            step = np.linalg.solve((X * mean) @ X.T, X @ (y - mean))
+            step = np.linalg.solve((X * mean) @ X.T + ridge, X @ (y - mean) - RIDGE * theta)
             theta = theta + step
             if np.abs(step).max() < CLOSE:
                 return self._user(theta), self._poisson_errors(y, theta)
