@@ -94,10 +94,8 @@ def against_codebook(schema: Schema, draft: SchemaDraft, names: Iterable[str]) -
             hint = f"; is it {close[0]}?" if close else ""
             found.append(Finding(name, f"the code book does not tell it{hint}", wrong=bool(close)))
         else:
-            found += [
-                Finding(name, words, wrong)
-                for words, wrong in _differences(schema.variables[name], told[name])
-            ]
+            differences = _differences(schema.variables[name], told[name])
+            found += [Finding(name, words, wrong) for words, wrong in differences]
     return found
 
 
@@ -126,10 +124,10 @@ def _differences(variable: Variable, column: DraftColumn) -> Iterator[tuple[str,
     if isinstance(entry.get("bounds"), list):
         yield "declared with levels; the code book has a range", False
     if isinstance(entry.get("levels"), list):
-        theirs, words = (
-            [label_of(level) for level in entry["levels"]],
-            set(entry.get("level_labels", {}).values()),
-        )
+        if entry.get("ordered") and not variable.ordered:
+            yield "ordinal in the code book: declare ordered: true for an ordered response", False
+        theirs = [label_of(level) for level in entry["levels"]]
+        words = set(entry.get("level_labels", {}).values())
         unknown = [label for label in variable.labels if label not in {*theirs, *codes}]
         if unknown and words.issuperset(unknown):
             yield "declared by labels of the code book: right for a table that is exported with labels", False
@@ -166,9 +164,8 @@ def against_public(schema: Schema, data: object, names: Iterable[str]) -> list[F
     for name in wanted:
         if name not in present:
             close = difflib.get_close_matches(name, source.column_names, n=1)
-            found.append(
-                Finding(name, "no such column in the file" + (f"; is it {close[0]}?" if close else ""))
-            )
+            hint = f"; is it {close[0]}?" if close else ""
+            found.append(Finding(name, f"no such column in the file{hint}"))
     counts: dict[str, Counter[Cell]] = {name: Counter() for name in present}
     for chunk in source.chunks(present, numeric=schema.plain_numbers(present)) if present else ():
         for name in present:
@@ -176,9 +173,8 @@ def against_public(schema: Schema, data: object, names: Iterable[str]) -> list[F
             times = np.bincount(index, minlength=len(cells)).tolist()
             counts[name].update({cell: count for cell, count in zip(cells, times, strict=True) if count})
     for name in present:
-        found += [
-            Finding(name, words, wrong) for words, wrong in _unusable(schema.variables[name], counts[name])
-        ]
+        unusable = _unusable(schema.variables[name], counts[name])
+        found += [Finding(name, words, wrong) for words, wrong in unusable]
     return found
 
 
@@ -197,11 +193,8 @@ def _unusable(variable: Variable, counts: Counter[Cell]) -> Iterator[tuple[str, 
         yield f"{unused} of {total} cells cannot be used", wrong
     for (words, remedy, bad), group in groups.items():
         number = sum(counts[cell] for cell in group)
-        texts = [
-            cell
-            for cell in sorted(group, key=lambda cell: -counts[cell])
-            if isinstance(cell, str | int | float)
-        ]
+        ranked = sorted(group, key=lambda cell: -counts[cell])
+        texts = [cell for cell in ranked if isinstance(cell, str | int | float)]
         samples = f" ({_samples(variable, texts)})" if texts and bad else ""
         yield f"{number} {words}{samples}" + (f": {remedy}" if remedy else ""), bad
     if isinstance(variable, Numeric):
@@ -254,9 +247,8 @@ def _matched(texts: Sequence[str], levels: Sequence[str]) -> str:
     by_form = {level.strip().casefold(): level for level in levels}
     words = []
     for text in texts[:_MOST_SHOWN]:
-        close = by_form.get(text.strip().casefold()) or next(
-            iter(difflib.get_close_matches(text, levels, n=1)), ""
-        )
+        near = (*difflib.get_close_matches(text, levels, n=1), "")
+        close = by_form.get(text.strip().casefold()) or near[0]
         words.append(f"{text!r}, is it {close}?" if close else repr(text))
     return _shown(words, len(texts))
 

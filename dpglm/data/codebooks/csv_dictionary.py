@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dpglm.data.codebooks.files import Book, BookText, headings, opened, records
 from dpglm.data.codebooks.missing import says_missing
-from dpglm.data.codebooks.told import Kind, Told, level_of, number_in, plain_words
+from dpglm.data.codebooks.told import Kind, Told, decimal_marks, in_numbers, level_of, number_in, plain_words
 from dpglm.data.tables.cells import Level
 from dpglm.errors import SchemaError, shown
 
@@ -20,16 +20,21 @@ variable: variable variablename varname name columnname column fieldname field i
 label: label variablelabel description variabledescription title question definition
 type: type datatype variabletype kind measure level scale
 values: values valuelabels levels categories choices allowedvalues permissiblevalues codes codings coding
-  responseoptions options valuelist enum
+  responseoptions options valuelist enum answeroptions answers responses codelist codedvalues validcodes
+  possiblevalues factorlevels rangevalues valuesrange validvalues
 value: value code codeorvalue
 meaning: valuelabel valuedescription meaning codelabel codedescription
-range: range validrange allowedrange bounds validvalues
-min: min minimum low lower lowerbound minvalue validmin from
-max: max maximum high upper upperbound maxvalue validmax to
+range: range validrange allowedrange bounds validvalues rangeofvalues valuerange rangeofvalidvalues limits
+  possiblerange permittedrange permissiblerange plausiblerange expectedrange acceptablerange acceptedrange
+min: min minimum low lower lowerbound minvalue validmin from minimumvalue lowest lowestvalue lowerlimit
+  rangemin minimumallowed minallowed
+max: max maximum high upper upperbound maxvalue validmax to maximumvalue highest highestvalue upperlimit
+  rangemax maximumallowed maxallowed
 seen: observedrange rangeobserved datarange actualrange
 seen_min: observedmin observedminimum minobserved datamin actualmin
 seen_max: observedmax observedmaximum maxobserved datamax actualmax
-missing: missing missingcodes missingcode missingvalues missingvalue navalues nacode
+missing: missing missingcodes missingcode missingvalues missingvalue navalues nacode missingvaluecode
+  missingvaluecodes missingdatacodes nullvalues specialvalues specialcodes
 unit: unit units unitofmeasurement measuredin uom
 identifier: identifier isidentifier pii phi
 note: note notes comment comments remarks remark
@@ -38,7 +43,7 @@ NAMES: Final = {
     line.partition(":")[0]: line.partition(":")[2].split()
     for line in _USUAL.replace("\n  ", " ").strip().splitlines()
 }
-_END: Final = r"[+-]?(?:[0-9]+(?:[.,][0-9]+)?|\.[0-9]+)"
+_END: Final = r"[+-]?(?:[0-9]+(?:[.,][0-9]+){0,6}|[.,][0-9]+)"
 _RANGE: Final = (
     rf"(?i)[\[(]?\s*({_END})\s*(?:-|–|—|to|through|thru|until|\.{{2,3}}|…|:)\s*({_END})\s*[\])]?"
     r"\s*(?:[^\W\d]{1,12}|%)?"
@@ -76,26 +81,24 @@ def read(book: Book, columns: Mapping[str, str] | None) -> tuple[list[Told], Boo
         if last:
             fields.setdefault(last, _Field()).add(given)
     source = text.source("dictionary")
-    return [one.told(name, f"{source}, variable {name}") for name, one in fields.items()], text
+    told = [one.told(name, f"{source}, variable {name}") for name, one in fields.items()]
+    mark = {decimal_marks(end) for one in told for end in (one.low, one.high)} & {".", ","}
+    if unread := [plain_words(one) for one in header if one and one not in found.values()]:
+        text = replace(text, remarks=(*text.remarks, f"Headings that are not read: {', '.join(unread)}"))
+    own = mark.pop() if len(mark) == 1 else ""
+    return [one if one.kind in ("date", "levels") else in_numbers(one, own) for one in told], text
 
 
 def _headings(header: list[str], columns: Mapping[str, str] | None) -> dict[str, str]:
     given = dict(columns or {})
-    wrong = [
-        f"{key}: {heading}" for key, heading in given.items() if key not in NAMES or heading not in header
-    ]
-    if wrong:
+    if any(key not in NAMES or heading not in header for key, heading in given.items()):
         raise SchemaError(
             f"columns={shown(given)}",
             expected=f"headings of the file, under the names {', '.join(NAMES)}",
             remedy="Write columns={'variable': 'Name', 'values': 'Codes'}.",
         )
-    usual = {
-        column: heading
-        for column, heading in headings(header, NAMES).items()
-        if heading not in given.values()
-    }
-    found = usual | given
+    usual = headings(header, NAMES).items()
+    found = {column: heading for column, heading in usual if heading not in given.values()} | given
     if "variable" not in found:
         raise SchemaError(
             f"a dictionary with the headings {', '.join(header[:12])[:200]}",
@@ -134,17 +137,16 @@ class _Field:
         """What the lines say together."""
         facts = {column: self.first.get(column, "") for column in NAMES}
         words = facts["type"].lower()
-        if facts["identifier"].lower() in ("y", "yes", "true", "1", "x") or words in (
-            "id",
-            "identifier",
-            "key",
-        ):
+        marked = facts["identifier"].lower() in ("y", "yes", "true", "1", "x")
+        if marked or words in ("id", "identifier", "key"):
             return Told(name, source, left_out="marked as an identifier")
         kind: Kind = next((kind for word, kind in _WORDS.items() if word in words), "either")
         listed, low, high = values_of(facts["values"])
         values = [*listed, *self.values]
         observed = False
-        for ends in (values_of(facts["range"])[1:], (facts["min"] or None, facts["max"] or None)):
+        ranged, *span = values_of(facts["range"])
+        values += [pair for pair in ranged if pair[1]]
+        for ends in (span, (facts["min"] or None, facts["max"] or None)):
             low, high = low or ends[0], high or ends[1]
         if low is None and high is None and self.spans:
             low, high = self.spans[0][0], self.spans[-1][1]
@@ -163,24 +165,22 @@ class _Field:
             source,
             kind,
             label=facts["label"],
-            low=_plain(low),
-            high=_plain(high),
+            low=low or None,
+            high=high or None,
             values=values,
             missing=_codes(facts["missing"]),
             measured_in=plain_words(facts["unit"]),
             text=f"{facts['note']}; {facts['range']}; {'' if listed else facts['values']}",
             observed=observed,
+            notes=["missing: 0 is taken for a count, not for a code"] if facts["missing"] == "0" else [],
+            ordered="measured" if re.search("ordinal|ordered", words) and "unordered" not in words else "",
         )
         if observed:
-            told = replace(told, notes=["the range is that of the data, not one of the questionnaire"])
+            seen_note = "the range is that of the data, not one of the questionnaire"
+            told = replace(told, notes=[*told.notes, seen_note])
         if not values and not (low or high) and any(word in words for word in _TEXT):
             told = replace(told, kind="either", reason="text without values: declare levels, or leave it out")
         return told
-
-
-def _plain(end: str | None) -> str | None:
-    """An end of a range with a point for its decimal comma."""
-    return end.replace(",", ".") if end and re.fullmatch(r"[+-]?[0-9]+,[0-9]+", end) else end or None
 
 
 def _steps(low: str, high: str) -> list[tuple[Level, str]]:
@@ -206,11 +206,12 @@ def values_of(text: str) -> tuple[list[tuple[Level, str]], str | None, str | Non
     """
     # Single blanks, since patterns with blanks in two places take a time that grows with their square.
     text = re.sub(r"[^\S\n]+", " ", text).strip()
-    if says_missing(text) and not re.search(r"[0-9]", text):
+    if says_missing(text) and not re.search(r"[0-9,;|\n]", text):
         return [], None, None
-    if span := re.fullmatch(_BRACKETS, text):
+    found = _of_json(f"[{text[1:-1]}]" if text[:1] == "(" else text) if text[:1] in ("{", "[", "(") else None
+    if (span := re.fullmatch(_BRACKETS, text)) and len(found or ()) < 3:
         return [], span[1], span[2]
-    if text[:1] in ("{", "[") and (found := _of_json(text)) is not None:
+    if found is not None:
         return found, None, None
     if span := re.fullmatch(_RANGE, text):
         return [], span[1], span[2]
@@ -228,9 +229,11 @@ def values_of(text: str) -> tuple[list[tuple[Level, str]], str | None, str | Non
         elif pair and (inner := re.fullmatch(_RANGE, pair[1].strip())):
             low, high = inner[1], inner[2]
         elif pair:
-            values.append((level_of(pair[1].strip().strip("\"'")), plain_words(pair[2])))
-        elif (words := piece.split(" ", 1)) and len(words) == 2 and says_missing(words[1]):
-            values.append((level_of(words[0]), words[1]))
+            code, label = pair[1].strip().strip("\"'"), plain_words(pair[2])
+            spelt_last = says_missing(code) and number_in(label) is not None  # unknown = 99
+            values.append((level_of(label), code) if spelt_last else (level_of(code), label))
+        elif (words := re.fullmatch(r"([+-]?[0-9.]+|\w) (.*)", piece)) and says_missing(words[2]):
+            values.append((level_of(words[1]), words[2]))
         elif piece and len(piece) <= 60:
             values.append((level_of(piece.strip("\"'")), ""))
     if len(values) == 1 and not values[0][1] and low is None and not says_missing(str(values[0][0])):
@@ -268,6 +271,7 @@ def _codes(text: str) -> list[Level]:
     """Codes that a field of missing ones lists: "99, 999" or "99 = unknown"; "no" lists none."""
     if text.lower() in ("no", "none", "n", "0", "false", "yes", "y", "na", "n/a", "-") or "%" in text:
         return []
+    text = re.sub(r"(?<=[0-9]) ?(?:[/& ]|and|or) ?(?=[+-]?[0-9])", ", ", re.sub(r"[^\S\n]+", " ", text))
     values, low, high = values_of(text)
     found = [value for value, _ in values]
     if not found and low is None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from dpglm.data.codebooks.files import Book, opened
-from dpglm.data.codebooks.told import Kind, Told, level_of, number_in
+from dpglm.data.codebooks.told import Kind, Told, level_of, number_in, within
+from dpglm.data.tables.cells import Level
 from dpglm.errors import SchemaError
 
 WHAT: Final = "a DDI Codebook 2.x (XML)"
@@ -82,13 +84,15 @@ def _variable(var: Element, source: str) -> Iterator[Told]:
         code = _text(category.find("catValu"))
         if not code:
             continue
-        if category.get("missing", "N").upper() == "Y":
+        if category.get("missing", "N").upper() in ("Y", "YES", "TRUE", "1") or category.get("missType"):
             missing.append(level_of(code))
         else:
             values.append((level_of(code), _text(category.find("labl"))))
-    missing += _invalid(var)
+    missing += _invalid(var, [value for value, _ in values])
     form = var.find("varFormat")
-    kind: Kind = "number" if var.get("intrvl") == "contin" else "levels" if values else "either"
+    nature = var.get("nature", "")
+    numbers = var.get("intrvl") == "contin" or nature in ("interval", "ratio", "percent")
+    kind: Kind = "number" if numbers else "levels" if values else "either"
     if form is not None and form.get("category") in ("date", "time"):
         kind = "date"
     low, high, observed = _range(var)
@@ -113,12 +117,13 @@ def _variable(var: Element, source: str) -> Iterator[Told]:
         missing=missing,
         text=" ".join(_text(element) for tag in ("txt", "notes") for element in var.findall(tag)),
         observed=(observed and listed) or bare,
+        ordered="measured" if nature == "ordinal" else "",
         reason="text without categories: declare levels, or leave it out" if text else "",
         notes=notes,
     )
 
 
-def _invalid(var: Element) -> list[Any]:
+def _invalid(var: Element, values: list[Level]) -> list[Any]:
     """Codes that are declared to be no values."""
     codes: list[Any] = []
     for element in var.iter("invalrng"):
@@ -129,6 +134,7 @@ def _invalid(var: Element) -> list[Any]:
                 codes += range(int(low), int(high) + 1)
             else:
                 codes += [level_of(end) for end in (span.get("min"), span.get("max")) if end]
+                codes += within(values, -math.inf if low is None else low, math.inf if high is None else high)
     return codes
 
 

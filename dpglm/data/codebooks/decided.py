@@ -7,11 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final
 
 from dpglm.data.codebooks.missing import (
+    far_from_others,
     looks_like_a_code,
     looks_like_a_date_code,
+    may_say_missing,
     says_missing,
     spelt_codes,
 )
@@ -66,23 +69,24 @@ class DraftColumn:
     def lines(self, key: str) -> Iterator[str]:
         """Lines of YAML: comments above, then the entry; of a column that is left out a comment alone."""
         if self.left_out and not self.refused:
-            yield f"  # {key} is left out: {_comment(self.left_out)}"
+            yield f"  # {key} is left out: {comment(self.left_out)}"
             return
         for note in self.notes:
-            yield f"  # {key}: {_comment(note)}"
+            yield f"  # {key}: {comment(note)}"
         if self.left_out:
-            yield f"  {key}: {LEFT_OUT}  # take it out of the formula: {_comment(self.left_out)}"
+            yield f"  {key}: {LEFT_OUT}  # take it out of the formula: {comment(self.left_out)}"
             return
         entry = dict(self.entry)
         if not ("bounds" in entry or "levels" in entry):
             entry = {**({"levels": LEVELS} if self.kind == "levels" else {"bounds": [LOW, HIGH]}), **entry}
         either = " (or levels: [A, B])" if self.reason and self.kind == "either" else ""
         yield f"  {key}: {flow(entry)}" + (
-            f"  # to declare{either}: {_comment(self.reason)}" if self.reason else ""
+            f"  # to declare{either}: {comment(self.reason)}" if self.reason else ""
         )
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
+    """A text on one line, so that it cannot leave the comment in which it stands."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
@@ -103,12 +107,11 @@ def decided(told: Told) -> DraftColumn:
     'the range ends in 999, a code for a missing value: declare the largest real value'
     """
     if told.left_out:
-        return DraftColumn(
-            told.name, {}, left_out=f"{told.left_out} ({told.source})", notes=tuple(told.notes)
-        )
+        why = f"{told.left_out} ({told.source})"
+        return DraftColumn(told.name, {}, left_out=why, notes=tuple(told.notes))
     times = Counter(label_of(value) for value, _ in told.values)
     twice = [text for text, number in times.items() if number > 1]
-    codes, values, notes = _sorted_out(told)
+    codes, values, notes, unsure = _sorted_out(told)
     label, unit = unit_in(plain_words(told.label))
     words = {
         "label": label,
@@ -132,41 +135,48 @@ def decided(told: Told) -> DraftColumn:
         entry, found, said = _bounds(told, codes, values)
         reason, more = reason or found, more + said
         kind = "either" if found.startswith(_LISTED) else kind
+    if told.ordered and not unsure and _in_order(entry.get("levels"), told.ordered):
+        entry["ordered"] = True
+    elif told.ordered:
+        more.append("ordinal in the code book: list levels from the lowest up, and declare ordered: true")
     if kind == "levels":
-        words.pop("measured_in")
-        words["label"] = plain_words(told.label)
+        words |= {"measured_in": "", "decimal": "", "thousands": "", "label": plain_words(told.label)}
     entry = entry | {name: value for name, value in words.items() if value and name not in entry}
     return _checked(DraftColumn(told.name, entry, kind, reason, notes=tuple(more)))
 
 
-def _sorted_out(told: Told) -> tuple[list[Level], list[tuple[Level, str]], list[str]]:
-    """Codes for missing values, the values that are left, and notes on the codes that no label tells."""
-    codes = {
-        label_of(code): code
-        for code in (*told.missing, *spelt_codes(f"{told.label}; {told.text}"))
-        if code != ""
-    }
+def _in_order(levels: object, stated: str) -> bool:
+    """Whether levels rise: listed in their order, or numbers that do, or words not sorted by the alphabet."""
+    if not isinstance(levels, list) or stated == "listed":
+        return isinstance(levels, list)
+    numbers = [number for level in levels if (number := number_in(level)) is not None]
+    words = [str(level) for level in levels if number_in(level) is None]
+    return numbers == sorted(numbers) and (words != sorted(words) or max(map(len, words), default=0) < 3)
+
+
+def _sorted_out(told: Told) -> tuple[list[Level], list[tuple[Level, str]], list[str], list[str]]:
+    """Codes for missing values, the values that are left, notes on both, and values that may be codes."""
+    spelt = (*told.missing, *spelt_codes(f"{told.label}; {told.text}"))
+    codes = {label_of(code): code for code in spelt if code != ""}
     for value, label in told.values:
-        if says_missing(label or str(value)):
+        if says_missing(plain_words(label) or str(value)):
             codes.setdefault(label_of(value), value)
     left = {label_of(value): (value, label) for value, label in told.values if label_of(value) not in codes}
-    numbers = [number for value, _ in left.values() if (number := number_in(value)) is not None]
-    habits = []
+    far = far_from_others(number for value, _ in left.values() if (number := number_in(value)) is not None)
+    habits, unsure = [], []
     for text, (value, label) in list(left.items()):
         number, bare = number_in(value), label in ("", text)
-        if (
-            number is None
-            or not bare
-            or not (looks_like_a_code(number) or (number == 9 and len(numbers) < 8))
-        ):
-            continue
-        others = [other for other in numbers if other != number]
-        if others and not any(abs(other - number) <= 1 for other in others):
+        if bare and number in far and (looks_like_a_code(number) or (number == 9 and 8 not in far)):
             codes[text] = value
             habits.append(text)
             del left[text]
+        elif number in far or may_say_missing(label) or may_say_missing(str(value)):
+            unsure.append(text if bare else f"{text} ({_short(plain_words(label))})")
     notes = [f"{', '.join(habits)} without a label: taken for a code for a missing value"] if habits else []
-    return list(codes.values()), list(left.values()), notes
+    if unsure:
+        kept = ", ".join(unsure[:20]) + (f" and {len(unsure) - 20} more" if len(unsure) > 20 else "")
+        notes.append(f"kept, but may stand for a missing value and belong under missing_codes: {kept}")
+    return list(codes.values()), list(left.values()), notes, unsure
 
 
 def _kind_of(told: Told, values: list[tuple[Level, str]]) -> tuple[Kind, str]:
@@ -180,10 +190,10 @@ def _kind_of(told: Told, values: list[tuple[Level, str]]) -> tuple[Kind, str]:
         return "number", ""
     whole = all(number is not None and number.is_integer() for number in numbers)
     ends = sorted(number for number in numbers if number is not None)
-    if whole and len(ends) == 2 and ends[1] - ends[0] > 1:
+    if whole and len(ends) in (2, 3) and len(steps := {b - a for a, b in pairwise(ends)}) == 1 < min(steps):
         return "either", (
-            f"only {ends[0]:g} and {ends[1]:g} have labels: they may be the ends of a scale, bounds: "
-            f"[{ends[0]:g}, {ends[1]:g}], or two levels"
+            f"only {' and '.join(f'{end:g}' for end in ends)} have labels: they may be marks of a scale, "
+            f"bounds: [{ends[0]:g}, {ends[-1]:g}], or levels"
         )
     return "levels", ""
 
@@ -191,15 +201,12 @@ def _kind_of(told: Told, values: list[tuple[Level, str]]) -> tuple[Kind, str]:
 def _levels(values: list[tuple[Level, str]]) -> tuple[dict[str, Any], str]:
     if len(values) < 2:
         listed = f"only {label_of(values[0][0])} is" if values else "no value is"
-        return {
-            "levels": LEVELS
-        }, f"{listed} listed that is not a code for a missing value: declare all levels"
+        reason = f"{listed} listed that is not a code for a missing value: declare all levels"
+        return {"levels": LEVELS}, reason
     if len(values) > _MOST_LEVELS:
         return {"levels": LEVELS}, f"{len(values)} levels are listed: declare fewer, merged ones"
-    named = {value: plain_words(label) for value, label in values}
-    named = {
-        value: label for value, label in named.items() if label.lower() not in ("", label_of(value).lower())
-    }
+    words = {value: plain_words(label) for value, label in values}
+    named = {one: label for one, label in words.items() if label.lower() not in ("", label_of(one).lower())}
     entry: dict[str, Any] = {"levels": [value for value, _ in values]}
     return entry | ({"level_labels": named} if named else {}), ""
 
@@ -233,13 +240,13 @@ def _bounds(
             )
         else:
             ends[place] = _whole(end)
-    labelled = [number for value, _ in values if (number := number_in(value)) is not None]
+    labelled = {number: label for value, label in values if (number := number_in(value)) is not None}
     if not reasons and labelled and (min(labelled) < ends[0] or max(labelled) > ends[1]):
         outside = [value for value in labelled if not ends[0] <= value <= ends[1]]
-        if any(map(looks_like_a_code, outside)):
-            reasons.append(
-                f"{_listed(outside)} outside the range: say whether it is a value or a missing code"
-            )
+        odd = [one for one in outside if looks_like_a_code(one) or may_say_missing(labelled[one])]
+        if odd or (ends[0] >= 0 > min(outside)):
+            words = "outside the range: say whether it is a value or a missing code"
+            reasons.append(f"{_listed(outside)} {words}")
         else:
             ends = [min(ends[0], *map(_whole, labelled)), max(ends[1], *map(_whole, labelled))]
             notes.append(
@@ -296,12 +303,10 @@ def _checked(column: DraftColumn) -> DraftColumn:
     try:
         variable_from_dict(column.entry)
     except SchemaError as error:
-        kept = {
-            key: column.entry[key] for key in ("label", "source", "looked_at_data") if key in column.entry
-        }
-        return replace(
-            column, entry=kept, reason=f"the code book tells {error.found}; expected {error.expected}"
-        )
+        usable = ("label", "source", "looked_at_data")
+        kept = {key: column.entry[key] for key in usable if key in column.entry}
+        reason = f"the code book tells {error.found}; expected {error.expected}"
+        return replace(column, entry=kept, reason=reason)
     return column
 
 
@@ -311,7 +316,7 @@ def _whole(number: float) -> float:
 
 
 def _short(value: object) -> str:
-    text = _comment(str(value))
+    text = comment(str(value))
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 

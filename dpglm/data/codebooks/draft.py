@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from dpglm.data.codebooks.decided import DraftColumn, decided
+from dpglm.data.codebooks.decided import DraftColumn, comment, decided
 from dpglm.data.codebooks.told import Told
 from dpglm.data.formula.columns import ColumnUse, formula_columns
 from dpglm.data.schema.overview import draft_table
@@ -122,7 +122,7 @@ class SchemaDraft:
         It is also written to ``path`` if given.
         """
         open_columns = sum(bool(one.reason) for one in self.columns)
-        head = [f"# {remark}" for remark in self.remarks]
+        head = [f"# {comment(remark)}" for remark in self.remarks]
         if open_columns:
             words = "this column is" if open_columns == 1 else f"{open_columns} columns are"
             head.append(f"# To declare: {words} not complete, and no schema loads before they are.")
@@ -145,7 +145,9 @@ class SchemaDraft:
         complete = [one.name for one in self.columns if one.complete]
         lines = [f"Draft of a schema: {len(complete)} of {len(self.columns)} columns are declared."]
         lines += self.remarks
-        for heading, facts in (("Still to declare", self.to_declare), ("Left out", self.left_out)):
+        notes = {name: "; ".join(words) for name, words in self.notes.items()}
+        parts = {"Still to declare": self.to_declare, "Left out": self.left_out, "To know": notes}
+        for heading, facts in parts.items():
             lines += [f"{heading}:"] if facts else []
             lines += [f"  {name}: {why}" for name, why in list(facts.items())[:_MOST_SHOWN]]
             lines += [f"  and {len(facts) - _MOST_SHOWN} more"] if len(facts) > _MOST_SHOWN else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dpglm.data.codebooks.files import Book, opened
@@ -32,14 +32,10 @@ def read(schema: Book | Any) -> tuple[list[Told], str, tuple[str, ...]]:
         content = parse_yaml(text.text)
     columns = _of(content, "columns")
     if not isinstance(columns, Mapping):
-        raise SchemaError(
-            "no columns", expected=WHAT, remedy="Write columns: {age: {dtype: int64, checks: ...}}."
-        )
-    told = [
-        _column(str(name), one, f"{source}, column {name}")
-        for name, one in columns.items()
-        if one is not None
-    ]
+        remedy = "Write columns: {age: {dtype: int64, checks: ...}}."
+        raise SchemaError("no columns", expected=WHAT, remedy=remedy)
+    known = {str(name): one for name, one in columns.items() if one is not None}
+    told = [_column(name, one, f"{source}, column {name}") for name, one in known.items()]
     title = _of(content, "title") or _of(content, "name")
     return told, title if isinstance(title, str) else "", remarks
 
@@ -61,16 +57,9 @@ def _column(name: str, column: object, source: str) -> Told:
         value = next(iter(given.values()), None)
         if check in ("isin", "equal_to", "eq"):
             listed = given.get("allowed_values", value)
-            values = [
-                (level_of(item) if isinstance(item, str) else item, "")
-                for item in (listed if isinstance(listed, list | tuple | set | frozenset) else [listed])
-                if isinstance(item, str | int | float)
-            ]
-            values.sort(
-                key=lambda pair: (
-                    (isinstance(pair[0], str), pair[0]) if isinstance(listed, set | frozenset) else 0
-                )
-            )
+            values = _values(listed if isinstance(listed, list | tuple | set | frozenset) else [listed])
+            if isinstance(listed, set | frozenset):
+                values.sort(key=lambda pair: (isinstance(pair[0], str), pair[0]))
         elif check in _LOWEST or check in _HIGHEST:
             if check in _LOWEST:
                 ends["low"] = given.get("min_value", value)
@@ -78,7 +67,10 @@ def _column(name: str, column: object, source: str) -> Told:
                 ends["high"] = given.get("max_value", value)
             if check in ("greater_than", "gt", "less_than", "lt"):
                 notes.append(f"{check} {value} is taken for a bound")
-    dtype = str(_of(column, "dtype") or "").lower()
+    kept = _of(column, "dtype")
+    categories = None if values or isinstance(kept, str) else _of(kept, "categories")
+    values = values if categories is None else _values(categories)
+    dtype = str(kept or "").lower()
     kind: Kind = "levels" if values else "either"
     if "datetime" in dtype or "date" in dtype or "timestamp" in dtype:
         kind = "date"
@@ -98,9 +90,15 @@ def _column(name: str, column: object, source: str) -> Told:
         values=values,
         reason=reason,
         notes=notes,
+        ordered="listed" if categories is not None and _of(kept, "ordered") is True else "",
         low=ends.get("low"),
         high=ends.get("high"),
     )
+
+
+def _values(items: Iterable[object]) -> list[tuple[Level, str]]:
+    plain = [item for item in items if isinstance(item, str | int | float)]
+    return [(level_of(item) if isinstance(item, str) else item, "") for item in plain]
 
 
 def _checks(checks: object) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dpglm.data.codebooks.files import Book, BookText, headings, opened, records
-from dpglm.data.codebooks.missing import says_missing
-from dpglm.data.codebooks.told import Kind, Told, level_of, plain_words, unit_in
+from dpglm.data.codebooks.missing import may_say_missing, says_missing
+from dpglm.data.codebooks.told import Kind, Told, in_numbers, level_of, plain_words, unit_in
 from dpglm.data.tables.cells import Level
 from dpglm.errors import SchemaError
 
@@ -93,11 +93,8 @@ def _columns(field: dict[str, str], source: str) -> Iterator[Told]:
         "notes": notes,
     }
     if field["identifier"] == "record":
-        yield Told(
-            name,
-            source,
-            left_out=f"the name of the record; with several rows a person, unit: {{column: {name}}}",
-        )
+        why = f"the name of the record; with several rows a person, unit: {{column: {name}}}"
+        yield Told(name, source, left_out=why)
     elif field["identifier"].lower() in ("y", "yes", "true", "1"):
         yield Told(name, source, left_out="marked as an identifier")
     elif kind in _NO_VALUE:
@@ -118,15 +115,13 @@ def _columns(field: dict[str, str], source: str) -> Iterator[Told]:
         reason = f"computed as {_cut(field['choices'])}: declare the bounds that follow from its parts"
         yield Told(name, source, "number", reason=reason, **common)
     elif kind == "sql":
-        yield Told(
-            name, source, "levels", reason="levels come from a query of the project: declare them", **common
-        )
+        reason = "levels come from a query of the project: declare them"
+        yield Told(name, source, "levels", reason=reason, **common)
     elif kind == "text":
         yield _text(name, source, field, common)
     else:
-        yield Told(
-            name, source, reason=f"field type {_cut(kind) or 'is empty'}: declare bounds or levels", **common
-        )
+        reason = f"field type {_cut(kind) or 'is empty'}: declare bounds or levels"
+        yield Told(name, source, reason=reason, **common)
 
 
 def _boxes(name: str, source: str, field: dict[str, str], common: dict[str, Any]) -> Iterator[Told]:
@@ -142,6 +137,8 @@ def _boxes(name: str, source: str, field: dict[str, str], common: dict[str, Any]
         else:
             words = f"{plain_words(field['label'])}: {label}"
             box = {**common, "label": words, "text": "", "measured_in": ""}
+            if may_say_missing(label):
+                box["notes"] = [*common["notes"], f"{label}: this may say that the answer is missing"]
             yield Told(column, where, "levels", values=((0, "Unchecked"), (1, "Checked")), **box)
 
 
@@ -160,9 +157,9 @@ def _text(name: str, source: str, field: dict[str, str], common: dict[str, Any])
         return Told(name, source, "number", reason=reason, **common)
     if validation == "integer" or validation.startswith("number"):
         comma = "comma" in validation
-        ends = [end.replace(",", ".") if end and comma else end for end in (low, high)]
         options = {"decimal": ","} if comma else {}
-        return Told(name, source, "number", low=ends[0], high=ends[1], options=options, **common)
+        told = Told(name, source, "number", low=low, high=high, options=options, **common)
+        return in_numbers(told, "") if comma else told
     kind: Kind = "either"
     known = f"validated as {_cut(validation)}" if validation else "text without validation"
     reason = f"{known}: declare bounds if it holds numbers, levels if few words, or leave it out"

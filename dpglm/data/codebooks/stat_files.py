@@ -6,7 +6,7 @@ import os
 from typing import Any, Final
 
 from dpglm.data.codebooks.files import existing
-from dpglm.data.codebooks.told import Kind, Told, level_of
+from dpglm.data.codebooks.told import Kind, Told, level_of, within
 from dpglm.data.tables.cells import Level
 from dpglm.errors import SchemaError
 
@@ -60,28 +60,29 @@ def _column(meta: Any, name: str, source: str) -> Told:
     label = meta.column_names_to_labels.get(name) or ""
     given = meta.variable_value_labels.get(name) or {}
     values = [(_plain(value), str(words)) for value, words in given.items()]
-    coded = [code for span in meta.missing_ranges.get(name, []) for code in _codes(span)]
+    spans = meta.missing_ranges.get(name, [])
+    coded = [code for span in spans for code in (*_codes(span), *within(given, span["lo"], span["hi"]))]
+    if meta.readstat_variable_types.get(name) != "string":  # .a of Stata and .A of SAS, which are no numbers
+        coded += [code for code, _ in values if isinstance(code, str)]
     stata = meta.missing_user_values.get(name, []) if meta.missing_user_values else []
     form = str(meta.original_variable_types.get(name) or "").upper()
     common: dict[str, Any] = {"label": label, "values": values, "missing": [*coded, *map(str, stata)]}
-    open_ends = [span for span in meta.missing_ranges.get(name, []) if not _codes(span)]
-    if open_ends:
-        common["notes"] = [
-            f"values {_span(span)} are missing: declare those that occur" for span in open_ends
-        ]
+    common["notes"] = [
+        f"values {_span(span)} are missing: declare those that occur" for span in spans if not _codes(span)
+    ]
     if form.startswith((*_DATES, *_TIMES)):
         return Told(name, source, "date", **common)
     if meta.readstat_variable_types.get(name) == "string" and not values:
-        return Told(
-            name, source, reason="text without value labels: declare levels, or leave it out", **common
-        )
+        reason = "text without value labels: declare levels, or leave it out"
+        return Told(name, source, reason=reason, **common)
     measure = meta.variable_measure.get(name)
     kind: Kind = "either"
+    common["ordered"] = "measured" if measure == "ordinal" else ""
     if values and measure == "nominal":
         kind = "levels"
     elif measure == "scale":
         kind = "number"
-        common["notes"] = [*common.get("notes", []), f"measured on a scale in {source.split()[0]}"]
+        common["notes"].append(f"measured on a scale in {source.split()[0]}")
     return Told(name, source, kind, **common)
 
 

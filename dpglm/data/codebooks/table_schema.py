@@ -70,11 +70,12 @@ def _field(field: Mapping[str, Any], source: str, missing: list[Level], key: boo
     low = limits.get("exclusiveMinimum") if low is None else low
     high = limits.get("exclusiveMaximum") if high is None else high
     options: dict[str, object] = {}
-    for theirs, ours in (("decimalChar", "decimal"), ("groupChar", "thousands")):
-        if field.get(theirs) and kind in ("number", "integer"):
-            options[ours] = field[theirs]
-    if "decimal" in options and options["decimal"] == ".":
-        options.pop("decimal")
+    for theirs, ours, plain in (("groupChar", "thousands", ""), ("decimalChar", "decimal", ".")):
+        if (mark := field.get(theirs)) and kind in ("number", "integer"):
+            options |= {ours: mark} if mark != "." or ours == "thousands" else {}
+            low, high = (
+                end.replace(str(mark), plain) if isinstance(end, str) else end for end in (low, high)
+            )
     own = _codes(field["missingValues"]) if "missingValues" in field else missing
     common: dict[str, Any] = {
         "label": _words(field.get("title")) or _words(field.get("description")),
@@ -82,6 +83,7 @@ def _field(field: Mapping[str, Any], source: str, missing: list[Level], key: boo
         "text": _words(field.get("description")),
         "missing": own,
         "notes": notes,
+        "ordered": "listed" if field.get("categoriesOrdered") is True and field.get("categories") else "",
     }
     listed = _listed(field.get("categories")) or _listed(limits.get("enum"))
     if kind == "boolean":

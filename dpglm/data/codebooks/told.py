@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from dpglm.data.tables.cells import Level
@@ -48,6 +48,8 @@ class Told:
         Notes in which codes may be spelt: "999 = unknown".
     observed : bool
         Whether the range or the list of values was read off the data.
+    ordered : {"", "listed", "measured"}
+        Whether values are said to be listed in their order, or to be measured on an ordinal scale.
     options : mapping
         Further options of the declaration: ``decimal``, ``date``.
     left_out : str
@@ -69,6 +71,7 @@ class Told:
     missing: Sequence[Level] = ()
     text: str = ""
     observed: bool = False
+    ordered: Literal["", "listed", "measured"] = ""
     options: Mapping[str, object] = field(default_factory=dict)
     left_out: str = ""
     reason: str = ""
@@ -94,6 +97,45 @@ def number_in(value: object) -> float | None:
     found = level_of(value) if isinstance(value, str) else value
     plain = isinstance(found, int | float) and not isinstance(found, bool)
     return float(found) if plain and abs(found) < 1e300 else None  # type: ignore[arg-type]
+
+
+def within(values: Iterable[Level], low: object, high: object) -> list[Level]:
+    """Which of these values are numbers from ``low`` to ``high``; whole ones without a point."""
+    if not (isinstance(low, float) and isinstance(high, float)):
+        return []
+    numbers = {value: number for value in values if (number := number_in(value)) is not None}
+    return [int(n) if n.is_integer() else n for n in numbers.values() if low <= n <= high]
+
+
+def decimal_marks(text: object) -> str:
+    """Marks that can be the decimal one in a number as written: both in 1.000, and the comma in 1.234,5."""
+    whole = r"[+-]?(?:[1-9][0-9]{{0,2}}(?:\{}[0-9]{{3}})+|[0-9]*)(?:\{}[0-9]+)?"
+    pairs = ((".", ","), (",", "."))
+    return "".join(mark for mark, group in pairs if re.fullmatch(whole.format(group, mark), str(text)))
+
+
+def in_numbers(told: Told, mark: str) -> Told:
+    """The ends of a range as program code has them, by their own decimal mark or by that of the file, or "".
+
+    Where neither shows it, a range of 1.000 to 200.000 is still to be declared.
+    """
+    texts = [end for end in (told.low, told.high) if isinstance(end, str)]
+    own = {decimal_marks(end) for end in texts} & {".", ","}
+    mark = own.pop() if len(own) == 1 else mark
+    unclear = [end for end in texts if re.search("[.,]", end) and decimal_marks(end) == ".,"]
+    if unclear and not mark:
+        reason = f"{unclear[0]} may have a decimal mark or one of thousands: declare both bounds"
+        return replace(told, kind="number", low=None, high=None, reason=reason)
+    other, options, notes = "." if mark == "," else ",", dict(told.options), [*told.notes]
+    low, high = (
+        str(end).replace(other, "").replace(mark, ".") if mark and mark in decimal_marks(end) else end
+        for end in (told.low, told.high)
+    )
+    if mark and any(other in end for end in texts):
+        options["thousands"] = other
+    if mark == "," and (texts or told.kind == "number") and options.setdefault("decimal", mark):
+        notes.append('decimal: "," is how the code book writes numbers: take it out if the table has points')
+    return replace(told, low=low, high=high, options=options, notes=notes)
 
 
 def plain_words(text: object) -> str:

@@ -168,7 +168,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "age": number(18, 95, 999, -9, measured_in="years"),
         "weight": number(2.5, 300, -9, measured_in="kg"),
         "smoke": levels(0, 1, 2, codes=(9,)),
-        "likert": levels(1, 2, 3, 4, 5),
+        "likert": levels(1, 2, 3, 4, 5, ordered=True),
         "visits": still("ends in 999, a code", 999),
         "pay": number(0, 9123, measured_in="EUR", **SEEN),
         "ward": levels("A", "B", "C"),
