@@ -16,7 +16,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.methods.base import Method
 from dpglm.planning.advice import advised
 from dpglm.postprocessing.record import FitRecord, Goal
-from dpglm.postprocessing.store import read
+from dpglm.postprocessing.store import is_folder, read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
@@ -318,11 +318,12 @@ def audit(
     return plan.audit(trials=trials, confidence=confidence, progress=progress, seed=seed)
 
 
-def load(path: str | PathLike[str]) -> FitResult:
+def load(path: str | PathLike[str]) -> FitResult | LevelFits:
     """Read a result written by ``save``; it predicts again, from its own specification.
 
-    A StoreError says that it is no saved result, or one of another version; that, a SchemaError, a
-    FormulaError or a MethodError, that the specification was tampered with.
+    A file holds a fit, and a folder the equations of a multinomial fit. A StoreError says that it is no saved
+    result, or one of another version; that, a SchemaError, a FormulaError or a MethodError, that the
+    specification was tampered with.
 
     >>> import dpglm, tempfile
     >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0, progress=False)
@@ -330,6 +331,8 @@ def load(path: str | PathLike[str]) -> FitResult:
     ...     dpglm.load(fit.save(f"{folder}/fit.json")).names
     ('Intercept', 'age')
     """
+    if is_folder(path):
+        return LevelFits.of_folder(path, load)
     record: FitRecord = read(path)
     model = ModelSpec.of_document(record.specification).coded_model
     if model.coding.names != record.names:

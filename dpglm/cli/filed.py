@@ -13,7 +13,7 @@ from dpglm.cli.failures import DIFFERS, Unusable
 from dpglm.cli.files import FILE, PATH, RESULT, SAVED, YAML, check_targets
 from dpglm.cli.group import main
 from dpglm.cli.output import JSON, say
-from dpglm.cli.saved import kind_of, saved, saved_fit
+from dpglm.cli.saved import kind_of, saved, saved_fits
 from dpglm.errors import DpglmError, StoreError
 from dpglm.report.exports import ExportKind
 
@@ -68,7 +68,7 @@ def report(
 @click.option("-o", "--output", type=PATH, help="Write it here; left out, text is printed.")
 @JSON
 def export(kind: ExportKind, file: Path, facts: Path | None, output: Path | None, as_json: bool) -> None:
-    """Write FILE, a saved fit, as what is filed or printed elsewhere.
+    """Write FILE, a saved fit or a folder of equations, as what is filed or printed elsewhere.
 
     registry: a record for the registry of deployments of differential privacy. ro-crate: a Five Safes
     RO-Crate, a zip. dpia: paragraphs for a data-protection impact assessment. methods: a paragraph for a
@@ -77,7 +77,7 @@ def export(kind: ExportKind, file: Path, facts: Path | None, output: Path | None
     if output is None and kind == BINARY:
         raise click.UsageError("A crate is a zip: name it by -o fit.zip.")
     check_targets([path for path in (file, facts) if path is not None], output)
-    fit = saved_fit(file)
+    fit = saved_fits(file)
     with tempfile.TemporaryDirectory() as folder:
         wrote = fit.export(kind, Path(folder) / "export" if output is None else output, facts=facts)
         text = None if output is not None else wrote.read_text(encoding="utf-8")
@@ -85,12 +85,12 @@ def export(kind: ExportKind, file: Path, facts: Path | None, output: Path | None
 
 
 @main.command()
-@click.argument("file", type=SAVED)
+@click.argument("file", type=RESULT)
 @click.option("--result", type=SAVED, help="The saved result of a report that does not hold it.")
 @click.option("--ledger", type=FILE, help="The ledger that was charged: checked, too.")
 @JSON
 def verify(file: Path, result: Path | None, ledger: Path | None, as_json: bool) -> None:
-    """Compute the numbers of FILE, a report or a saved result, again; reads no data.
+    """Compute the numbers of FILE, a report, a saved result or a folder of equations, again; reads no data.
 
     The exit status is 0 where all that was checked agrees, 3 where something differs, and 2 where a file
     cannot be read.

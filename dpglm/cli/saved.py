@@ -17,7 +17,7 @@ from dpglm.cli.group import main
 from dpglm.cli.options import REPORT, SAVE, piece
 from dpglm.cli.output import JSON, Document, give, plan_document, result_document, say
 from dpglm.cli.tables import file_of, table_options
-from dpglm.errors import DpglmError, StoreError
+from dpglm.errors import StoreError
 from dpglm.postprocessing import store
 from dpglm.postprocessing.record import SPECIFICATION
 from dpglm.postprocessing.site_pool import Effects
@@ -38,7 +38,7 @@ _LEDGER: Final = b"SQLite format 3\0"
 def saved(path: Path) -> Any:
     """The fit, profile, ranking or specification that a file holds, or the equations in a folder."""
     if path.is_dir():
-        return _equations(path)
+        return dpglm.load(path)
     with open(path, "rb") as file:
         begun = file.read(len(_LEDGER))
     if begun == _LEDGER or not begun:
@@ -63,30 +63,6 @@ def saved(path: Path) -> Any:
     if mark == "dpglm-ranking":
         return dpglm.FeatureRanking.load(path)
     return dpglm.load(path)
-
-
-def _equations(folder: Path) -> dpglm.LevelFits:
-    """The multinomial fit whose equations a folder holds; of any other folder a StoreError."""
-    try:
-        return dpglm.LevelFits.of(dpglm.load(file) for file in sorted(folder.glob("*.json")))
-    except DpglmError:
-        raise StoreError(
-            f"{str(folder)!r}, a folder that does not hold a multinomial fit",
-            expected="a saved file, or a folder with the equations of one fit and no other JSON",
-            remedy="Name a file in it, or a folder that dpglm fit --family multinomial --save wrote.",
-        ) from None
-
-
-def saved_fit(path: Path) -> dpglm.FitResult:
-    """A fit; of another result and of a plan a StoreError."""
-    found = saved_fits(path)
-    if isinstance(found, dpglm.LevelFits):
-        raise StoreError(
-            f"{path.name}, which holds {kind_of(found)}",
-            expected="a saved fit",
-            remedy="Name the file of one of them.",
-        )
-    return found
 
 
 def saved_fits(path: Path) -> dpglm.FitResult | dpglm.LevelFits:
@@ -183,11 +159,7 @@ def predict(
     if isinstance(fit, dpglm.LevelFits) and (se or interval is not None):
         raise click.UsageError("--se and --interval are of one equation: name its file.")
     with usable():
-        found: object
-        if isinstance(fit, dpglm.LevelFits):
-            found = fit.predict(table, what=what)
-        else:
-            found = fit.predict(table, what, interval=interval, se=se)
+        found: object = fit.predict(table, what, interval=interval, se=se)
     frame = found if isinstance(found, pd.DataFrame) else pd.DataFrame({"prediction": found})
     alarm = fit.summary().alarm
     if alarm and not as_json:
@@ -199,12 +171,12 @@ def predict(
 
 
 @main.command()
-@click.argument("files", type=SAVED, nargs=-1)
+@click.argument("files", type=RESULT, nargs=-1)
 @click.option("--ledger", type=FILE, help="Which of its lines paid for what; alone: all fits that it keeps.")
 @click.option("--format", "form", type=click.Choice([*FORMATS]), default="text", show_default=True)
 @JSON
 def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bool) -> None:
-    """Print coefficients of FILES, saved fits, side by side, with the guarantee of each.
+    """Print coefficients of FILES, saved fits or folders of equations, side by side, with each guarantee.
 
     A ledger alone stands for the fits whose answers it keeps, those that were charged under a key.
     """
@@ -213,7 +185,11 @@ def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bo
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise click.UsageError(f"{twice[0]} is named twice.")
     opened = None if ledger is None else ledger_at(ledger)
-    fits = {name: saved_fit(path) for name, path in zip(names, files, strict=True)}
+    fits: dict[str, dpglm.FitResult] = {}
+    for name, path in zip(names, files, strict=True):
+        found = saved_fits(path)
+        each = {"": found} if isinstance(found, dpglm.FitResult) else found
+        fits |= {f"{name}: {level}" if level else name: fit for level, fit in each.items()}
     if not fits and opened is None:
         raise click.UsageError("Name saved fits, or a ledger that keeps some.")
     if not fits and opened is not None:

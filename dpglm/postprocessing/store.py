@@ -123,7 +123,9 @@ def free_folder(path: str | PathLike[str]) -> Path:
     target = _as_path(path)
     try:
         if not target.is_dir():
-            return writable(target) if not target.exists() else _not_free(path, "it is a file")
+            if target.exists() or target.suffix.lower() in (".json", ".html"):
+                return _not_free(path, "it is a file" if target.exists() else "it is the name of a file")
+            return writable(target)
         if any(target.iterdir()):
             return _not_free(path, "it is not empty")
         if not os.access(target, os.W_OK | os.X_OK):
@@ -131,6 +133,11 @@ def free_folder(path: str | PathLike[str]) -> Path:
     except OSError as error:
         return _not_free(path, error.strerror)
     return target
+
+
+def is_folder(path: object) -> bool:
+    """Whether it is the path of a folder."""
+    return isinstance(path, str | PathLike) and os.path.isdir(path)
 
 
 def read(path: str | PathLike[str], kind: type[Saved] = FitRecord) -> Saved:  # type: ignore[assignment]
@@ -275,8 +282,8 @@ def _unwritable_error(path: str | PathLike[str], why: str | None) -> StoreError:
 def _not_free(path: str | PathLike[str], why: str | None) -> NoReturn:
     raise StoreError(
         f"{os.fspath(path)!r} as a folder of results: {why}",
-        expected="the path of an empty folder, or of one that is not there yet",
-        remedy="Choose another path.",
+        expected="the path of an empty folder, or of one that is not there yet: each equation has a file",
+        remedy=f"Choose another path, such as {Path(path).stem + '-equations'!r}.",
     )
 
 

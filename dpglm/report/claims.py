@@ -48,12 +48,16 @@ def composition(record: Record) -> str:
     return f"{words}. {part.beside}" if part is not None and part.beside else words
 
 
-def accuracy(record: Record) -> str:
+def accuracy(*records: Record) -> str:
     """How many numbers have a standard error."""
-    if not isinstance(record, FitRecord):
+    fits = [record for record in records if isinstance(record, FitRecord)]
+    if not fits:
         return "standard errors hold the noise of the releases"
-    given = int(np.count_nonzero(record.reported))
-    return f"{given} of {len(record.names)} coefficients have a standard error, which holds the noise"
+    given, names = (
+        sum(int(np.count_nonzero(fit.reported)) for fit in fits),
+        sum(len(fit.names) for fit in fits),
+    )
+    return f"{given} of {names} coefficients have a standard error, which holds the noise"
 
 
 def looked_at(record: Record) -> str:

@@ -317,7 +317,7 @@ class FitResult(Effects, PlugIn):
 
         A MethodError for a result that is NOT PRIVATE, and for a pooled one.
         """
-        return export(self._record, kind, path, facts)
+        return export([self._record], kind, path, facts)
 
     def _subject(self) -> Subject:
         return fit_subject(self._record)

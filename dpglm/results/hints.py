@@ -118,9 +118,21 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
 }
 HINTS: Final = {name: hint for names, hint in _GROUPS.items() for name in names.split()}
 
+# Of a multinomial fit.
+_BETWEEN: Final = "covariances between equations are not released"
+_LEVELS: Final = {
+    **dict.fromkeys(
+        ("wald_test", "anova", "contrast", "cov_params"), (_BETWEEN, "Use fits[level].NAME(...).")
+    ),
+    "margins": (
+        f"intervals of probabilities need more: {_BETWEEN}",
+        "Use fits.predict(new), or fits[level].margins(..., what='link'): log odds with intervals.",
+    ),
+}
 
-def hint(kind: str, name: str) -> str:
-    """The text of the AttributeError about a name that a result has not.
+
+def hint(kind: str, name: str, *, of_one: bool | None = None) -> str:
+    """The text of the AttributeError about a name that a result has not, and ``of_one`` equation has or not.
 
     Examples
     --------
@@ -129,10 +141,14 @@ def hint(kind: str, name: str) -> str:
     Expected: what follows from released numbers
     Remedy: Use fit.conf_int(level=0.95).
     """
-    if name not in HINTS:
+    why, remedy = HINTS.get(name, ("", ""))
+    if of_one:
+        why, remedy = _LEVELS.get(name, ("it is of one equation", "Use fits[level].NAME."))
+    elif of_one is False:
+        remedy = f"Of one equation, fit = fits[level]: {remedy}"
+    if not why:
         return f"{kind!r} object has no attribute {name!r}"
-    why, remedy = HINTS[name]
     return (
         f"Found: {name!r}, which a {kind} has not: {why}\n"
-        f"Expected: what follows from released numbers\nRemedy: {remedy}"
+        f"Expected: what follows from released numbers\nRemedy: {remedy.replace('NAME', name)}"
     )

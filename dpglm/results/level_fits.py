@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from dpglm.errors import MethodError
+from dpglm.errors import DpglmError, MethodError, StoreError
 from dpglm.postprocessing import frames, store
 from dpglm.postprocessing.restriction import equation_of
 from dpglm.postprocessing.summary import guarantee_notes
+from dpglm.report.exports import ExportKind
+from dpglm.report.exports.export import export
 from dpglm.results.compare import NamedFits
 from dpglm.results.fit_result import FitResult
+from dpglm.results.hints import hint
 from dpglm.tables.table import Column, Table
 
 if TYPE_CHECKING:
@@ -35,7 +38,8 @@ class LevelFits(NamedFits):
 
     Coefficients are log odds of the level against the baseline. ``fits[level]`` is an ordinary logistic fit,
     with intervals, tests, refits, plots and a report. ``fits.privacy`` is what all of them promise together,
-    ``fits[level].privacy`` what one of them costs.
+    ``fits[level].privacy`` what one of them costs. Covariances between equations are not released: there is
+    no test about several levels, and no interval of a probability.
 
     References
     ----------
@@ -52,10 +56,12 @@ class LevelFits(NamedFits):
     ('1', ['2', '3'], (3, 5))
     >>> fits.predict(women.head(2)).sum(axis=1).round(6).tolist()
     [1.0, 1.0]
+    >>> fits.conf_int().loc[("2", "age")].shape, fits.odds_ratios().columns[:3].tolist()
+    ((2,), ['level', 'term', 'odds_ratio'])
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = sorted(fits.save(f"{folder}/jobs").iterdir())
-    ...     [path.name for path in files][:2], dpglm.LevelFits.of(map(dpglm.load, files)) == fits
+    ...     saved = fits.save(f"{folder}/jobs")
+    ...     sorted(path.name for path in saved.iterdir())[:2], dpglm.load(saved) == fits
     (['1-2.json', '2-3.json'], True)
     """
 
@@ -79,15 +85,27 @@ class LevelFits(NamedFits):
             raise MethodError(
                 f"{len(given)} fits that are not the equations of one multinomial fit",
                 expected="one of each level but the baseline, from one call of dpglm.fit",
-                remedy="Load every file of the folder that fits.save(folder) made.",
+                remedy="Load the folder that fits.save(folder) made: dpglm.load(folder).",
             )
         return cls({level: named[level] for level in first.levels[1:]}, first.together)
+
+    @classmethod
+    def of_folder(cls, folder: str | PathLike[str], load: Callable[[Path], Any]) -> Self:
+        """The fit whose equations a folder holds and ``load`` reads; of any other folder a StoreError."""
+        try:
+            return cls.of(map(load, sorted(Path(folder).glob("*.json"))))
+        except DpglmError as error:
+            raise StoreError(
+                f"{fspath(folder)!r}, a folder that does not hold a multinomial fit: {error.found}",
+                expected="a saved file, or a folder with the equations of one fit and no other JSON",
+                remedy="Name a file in it, or a folder that save of a multinomial fit wrote.",
+            ) from None
 
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write a file for each equation, as :meth:`FitResult.save` does, and return the folder.
 
         It is made, or is there and empty. Each file is an ordinary saved fit, which also says what all of
-        them promise together: ``LevelFits.of(map(dpglm.load, folder.iterdir()))`` is this fit again.
+        them promise together. `dpglm.load` reads the folder.
         """
         target = self._made(folder)
         for level, name in self._file_names().items():
@@ -133,6 +151,27 @@ class LevelFits(NamedFits):
 
         return pd.DataFrame({level: fit.bse for level, fit in self.items()})
 
+    def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
+        """Those of :meth:`FitResult.conf_int` by level and term; ``adjust`` is of each equation by itself."""
+        import pandas as pd
+
+        ends = {name: fit.conf_int(level, adjust=adjust) for name, fit in self.items()}
+        return self._promised(pd.concat(ends, names=["level", "term"]))
+
+    def odds_ratios(self, *, debiased: bool = False) -> pd.DataFrame:
+        """The rows of :meth:`FitResult.odds_ratios` of every equation, behind a column ``level``."""
+        return self._below({level: fit.odds_ratios(debiased=debiased) for level, fit in self.items()})
+
+    def glance(self, *, style: frames.Style = "dpglm") -> pd.DataFrame:
+        """A row for each equation, as :meth:`FitResult.glance` has it, behind a column ``level``.
+
+        Epsilon, delta and mu are in every row those of all equations together.
+        """
+        found = self._below({level: fit.glance(style=style) for level, fit in self.items()}, style)
+        whole = self.privacy
+        price = {"epsilon": whole.epsilon, "delta": whole.delta, "mu": whole.mu or np.nan}
+        return found.assign(**price) if whole.private else found
+
     def tidy(
         self, *, exponentiate: bool = False, debiased: bool = False, style: frames.Style = "dpglm"
     ) -> pd.DataFrame:
@@ -140,17 +179,25 @@ class LevelFits(NamedFits):
 
         With ``style="broom"`` it is named ``y.level``, as in broom's ``tidy.multinom``.
         """
+        own = partial(FitResult.tidy, exponentiate=exponentiate, debiased=debiased, style=style)
+        return self._below({level: own(fit) for level, fit in self.items()}, style)
+
+    def _below(self, shown: Mapping[str, pd.DataFrame], style: frames.Style = "dpglm") -> pd.DataFrame:
+        """Frames of the equations below one another, behind a column of levels."""
         import pandas as pd
 
-        heading = "y.level" if style == "broom" else "level"
-        parts = []
-        for level, fit in self.items():
-            frame = fit.tidy(exponentiate=exponentiate, debiased=debiased, style=style)
-            frame.insert(0, heading, level)
-            parts.append(frame)
-        found = pd.concat(parts, ignore_index=True)
-        found.attrs["privacy"] = self.alarm or self.privacy.statement()
-        return found
+        found = pd.concat(shown.values(), ignore_index=True)
+        levels = [level for level, frame in shown.items() for _ in range(len(frame))]
+        found.insert(0, "y.level" if style == "broom" else "level", levels)
+        return self._promised(found)
+
+    def _promised(self, frame: pd.DataFrame) -> pd.DataFrame:
+        frame.attrs["privacy"] = self.alarm or self.privacy.statement()
+        return frame
+
+    def export(self, kind: ExportKind, path: str | PathLike[str], *, facts: object = None) -> Path:
+        """Write one text of all equations, as :meth:`FitResult.export` does of one; a crate is of one."""
+        return export([fit._record for fit in self.values()], kind, path, facts)
 
     def refit(
         self,
@@ -168,7 +215,12 @@ class LevelFits(NamedFits):
         return type(self)({level: again(fit) for level, fit in self.items()}, self.privacy)
 
     def predict(
-        self, new: object, *, what: Literal["mean", "class"] = "mean"
+        self,
+        new: object,
+        what: Literal["mean", "class"] = "mean",
+        *,
+        se: bool = False,
+        interval: float | None = None,
     ) -> pd.DataFrame | pd.Series[Any]:
         """The probability of each level, shape (n, levels), or the most probable level.
 
@@ -178,11 +230,13 @@ class LevelFits(NamedFits):
             The response is not read. Rows with missing values are NaN.
         what : {"mean", "class"}
             Probabilities, or the first level of largest probability.
+        se, interval
+            Refused: probabilities have none.
 
         Raises
         ------
         MethodError
-            Another ``what``, or fits without probabilities.
+            Another ``what``, ``se`` or ``interval``, or fits without probabilities.
         """
         import pandas as pd
 
@@ -191,6 +245,12 @@ class LevelFits(NamedFits):
                 "what that is neither 'mean' nor 'class'",
                 expected="'mean' or 'class'",
                 remedy="Use fits[level].predict(new, what='link') for log odds against the baseline.",
+            )
+        if se or interval is not None:
+            raise MethodError(
+                "standard errors or intervals of probabilities of several levels",
+                expected="predictions alone: covariances between equations are not released",
+                remedy="Use fits[level].predict(new, 'link', se=True) for log odds against the baseline.",
             )
         given = [fit.predict(new) for fit in self.values()]
         index = next((each.index for each in given if isinstance(each, pd.Series)), None)
@@ -237,3 +297,8 @@ class LevelFits(NamedFits):
             ),
             alarm=self.alarm,
         )
+
+    def __getattr__(self, name: str) -> Any:
+        """An AttributeError that says what there is in the place of a name of a fit, of R or statsmodels."""
+        words = hint(type(self).__name__, name, of_one=hasattr(FitResult, name))
+        raise AttributeError(words, name=name, obj=self)

@@ -111,18 +111,21 @@ class LevelPlan(Summarised):
         budget = for_unit(privacy, schema)
         for own in shares_of(budget, len(places), partial(planned, 1)):
             plans = [planned(place, own) for place in places]
-            releases = tuple(release for plan in plans for release in plan.releases.releases)
             try:
-                joint = budgeted_plan(releases, budget, mu=budget.mu, curve=True)  # proof: price
+                return cls.priced(dict(zip(variable.labels[1:], plans, strict=True)), budget)
             except PrivacyError as error:
                 refusal = error
-            else:
-                # What the releases do not know, as that weights were made without other rows.
-                assumed = [text for plan in plans for text in plan.guarantee.assumptions]
-                known = tuple(dict.fromkeys((*joint.guarantee.assumptions, *assumed)))
-                joint = replace(joint, guarantee=replace(joint.guarantee, assumptions=known))
-                return cls(dict(zip(variable.labels[1:], plans, strict=True)), joint)
         raise refusal
+
+    @classmethod
+    def priced(cls, plans: Mapping[str, Plan], budget: Privacy) -> LevelPlan:
+        """Plans by level, and what they cost together; more than the budget is a PrivacyError."""
+        releases = tuple(release for plan in plans.values() for release in plan.releases.releases)
+        joint = budgeted_plan(releases, budget, mu=budget.mu, curve=True)  # proof: price
+        # What the releases do not know, as that weights were made without other rows.
+        assumed = [text for plan in plans.values() for text in plan.guarantee.assumptions]
+        known = tuple(dict.fromkeys((*joint.guarantee.assumptions, *assumed)))
+        return cls(plans, replace(joint, guarantee=replace(joint.guarantee, assumptions=known)))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from dpglm.data.schema.schema import Schema
-from dpglm.errors import DpglmError, MethodError
+from dpglm.errors import DpglmError, MethodError, PrivacyError
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing import refits
 from dpglm.postprocessing.joint_sites import JointSites, site_lines
 from dpglm.postprocessing.profile import OVERALL, ProfileRecord
 from dpglm.postprocessing.record import FitRecord, Record, SpendLine
-from dpglm.postprocessing.restriction import paid_specification
+from dpglm.postprocessing.restriction import equation_of, paid_specification
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.spending import parallel_lines
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
+from dpglm.spec.arguments import for_unit
 from dpglm.spec.charging import at_scales
+from dpglm.spec.levels import LevelPlan
 from dpglm.spec.model_spec import ModelSpec
 from dpglm.spec.plan import Plan
 from dpglm.spec.profile_plan import ProfilePlan
 from dpglm.tables.table import budget
-from dpglm.verification.result import Check
+from dpglm.verification.result import Check, Outcome
 
 PLAN, ESTIMATES, LEDGER = "privacy and price", "coefficients", "ledger"
+TOGETHER: Final = "privacy and price of all equations"
 ROUNDING: Final = 1e-6  # of a coefficient that is computed again, in its standard errors or its own size
 LIST: Final = "none; list by FDR at "
 
@@ -91,19 +94,10 @@ def _privacy(record: Record) -> Check:
 def _promised(record: Record) -> Promised:
     """What the plan of a record promises and costs today."""
     if isinstance(record, ProfileRecord):
-        own = record.guarantee
-        if record.plan_fingerprint == "" or own.theorem.endswith("over the sites"):
+        if record.plan_fingerprint == "" or record.guarantee.theorem.endswith("over the sites"):
             raise _unplanned("a profile of several sites, each with a plan of its own")
         columns = [name for name in record.names if name != OVERALL]
-        asked = Privacy(
-            own.epsilon,
-            own.delta,
-            own.relation,
-            None if own.persons else own.unit,
-            own.definition,
-            own.mu if own.definition in ("gdp", "zcdp") else None,
-        )
-        schema = Schema.from_dict(record.schema)
+        asked, schema = _asked(record.guarantee), Schema.from_dict(record.schema)
         profile = ProfilePlan.of(schema, columns, record.by, asked, quartiles=record.classes is not None)
         guarantee = profile.priced.guarantee
         lines = parallel_lines(profile.priced.parallel(), guarantee)
@@ -119,6 +113,31 @@ def _promised(record: Record) -> Promised:
         parallel_lines(plan.releases.parallel(), plan.guarantee),
         plan.fingerprint,
     )
+
+
+def _asked(own: Guarantee) -> Privacy:
+    """The budget that a guarantee spends."""
+    mu = own.mu if own.definition in ("gdp", "zcdp") else None
+    unit = None if own.persons else own.unit
+    return Privacy(own.epsilon, own.delta, own.relation, unit, own.definition, mu)
+
+
+def joint_check(records: Mapping[str, FitRecord]) -> Check:
+    """What all equations of a multinomial fit promise together, from their plans, which were made again."""
+    part = equation_of(next(iter(records.values())))
+    assert part is not None
+    try:
+        plans = {level: _plan(record) for level, record in records.items()}
+        asked = for_unit(_asked(part.together), next(iter(plans.values())).specification.schema)
+        again = LevelPlan.priced(plans, asked)
+    except DpglmError as error:
+        outcome: Outcome = "DIFFERS" if isinstance(error, PrivacyError) else "not checked"
+        return Check(TOGETHER, outcome, f"the plans of all, made again: {error.found}")
+    whole = again.guarantee.seeded() if part.together.reason == "seeded" else again.guarantee
+    if whole != part.together or again.fingerprint != part.plan:
+        return Check(TOGETHER, "DIFFERS", "the guarantee or the fingerprint of all plans, made again")
+    pair = f"epsilon {budget(whole.epsilon)}, delta {budget(whole.delta)}"
+    return Check(TOGETHER, "agrees", f"{pair}, from the releases of all {len(plans)} plans, made again")
 
 
 def _plan(record: FitRecord) -> Plan:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final
 
 from dpglm import __version__
@@ -13,10 +15,11 @@ from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.results.fit_result import FitResult
+from dpglm.results.level_fits import LevelFits
 from dpglm.results.profile import Profile
 from dpglm.results.ranking import FeatureRanking
 from dpglm.results.result import Result
-from dpglm.verification.checks import record_checks
+from dpglm.verification.checks import joint_check, record_checks
 from dpglm.verification.pages import Difference, Embedded, differences
 from dpglm.verification.result import Check, Verification
 
@@ -42,7 +45,8 @@ def verify(
     Parameters
     ----------
     path : str or path
-        A report (HTML), or what ``save`` wrote (JSON).
+        A report (HTML), or what ``save`` wrote: JSON, or a folder of equations, which are checked one by one
+        and for what they promise together.
     result : str or path, optional
         The saved result of a report that does not hold it: one that is NOT PRIVATE, or too long.
     ledger : Ledger or path, optional
@@ -75,8 +79,10 @@ def verify(
     False
     >>> folder.cleanup()
     """
-    text = store.read_text(path)
     opened = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger(ledger)
+    if store.is_folder(path):
+        return _equations(Path(path), opened)
+    text = store.read_text(path)
     if text.lstrip("\ufeff \r\n\t").startswith("{"):
         return _saved(text, opened)
     if "<html" not in text[:2000]:
@@ -95,6 +101,23 @@ def _saved(text: str, ledger: Ledger | None) -> Verification:
         return Verification("saved result", store.version_in(text), __version__, "-", tuple(checks))
     checks += record_checks(record, ledger)
     return _told("saved result", record, checks)
+
+
+def _equations(folder: Path, ledger: Ledger | None) -> Verification:
+    """The equations of a multinomial fit, and what they promise together."""
+    found = {file: _saved(store.read_text(file), ledger) for file in sorted(folder.glob("*.json"))}
+    checks = [
+        replace(check, what=f"{file.stem}: {check.what}")
+        for file, one in found.items()
+        for check in one.checks
+    ]
+    if all(one.passed for one in found.values()):
+        fits = LevelFits.of_folder(folder, lambda file: FitResult(store.read(file)))
+        checks.append(joint_check({level: fit._record for level, fit in fits.items()}))
+    prints = ", ".join(one.fingerprint for one in found.values())
+    return replace(
+        next(iter(found.values())), kind="multinomial fit", fingerprint=prints, checks=tuple(checks)
+    )
 
 
 def _page(page: str, given: str | None, ledger: Ledger | None) -> Verification:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Final, TypeAlias, get_args
@@ -19,17 +19,18 @@ from dpglm.report.facts import ReportFacts
 from dpglm.report.result_sections import fit_subject
 from dpglm.report.section import Subject
 
-Writer: TypeAlias = Callable[[FitRecord, Subject, ReportFacts], str | bytes]
+Writer: TypeAlias = Callable[[Sequence[FitRecord], Subject, ReportFacts], str | bytes]
 WRITERS: Final[Mapping[ExportKind, Writer]] = {
     "registry": registry,
-    "ro-crate": crate,
+    "ro-crate": lambda records, subject, facts: crate(records[0], subject, facts),
     "dpia": dpia,
     "methods": methods,
 }
 
 
-def export(record: FitRecord, kind: ExportKind, path: str | PathLike[str], facts: object) -> Path:
-    """Write an export; see :meth:`FitResult.export`. The same fit and facts give the same bytes."""
+def export(records: Sequence[FitRecord], kind: ExportKind, path: str | PathLike[str], facts: object) -> Path:
+    """Write an export of a fit, or of all its equations. The same fit and facts give the same bytes."""
+    record = records[0]
     if kind not in get_args(ExportKind):
         raise MethodError(
             f"an export of kind {kind!r}" if isinstance(kind, str) else f"kind of type {type(kind).__name__}",
@@ -48,4 +49,10 @@ def export(record: FitRecord, kind: ExportKind, path: str | PathLike[str], facts
             expected="the fit of a site, with its own releases, ledger and promise",
             remedy="Export the fit of each site; the report of the pool tells of all of them.",
         )
-    return write_atomically(path, WRITERS[kind](record, fit_subject(record), ReportFacts.of(facts)))
+    if len(records) > 1 and kind == "ro-crate":
+        raise MethodError(
+            "a crate of several equations",
+            expected="one fit, its plan and its result",
+            remedy="Use fits[level].export('ro-crate', 'fit.zip'), or name the file of one equation.",
+        )
+    return write_atomically(path, WRITERS[kind](records, fit_subject(record), ReportFacts.of(facts)))

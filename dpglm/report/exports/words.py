@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from dpglm.postprocessing.declared import dispersion_notes, weight_notes
 from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import FREE
-from dpglm.postprocessing.restriction import SubmodelOf
+from dpglm.postprocessing.restriction import SubmodelOf, equation_of
 from dpglm.postprocessing.summary import (
     family_text,
     link_notes,
@@ -17,7 +19,9 @@ from dpglm.postprocessing.summary import (
     strength_text,
 )
 from dpglm.privacy.events import TRUST
-from dpglm.report.section import Subject, shown
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.report.claims import composition
+from dpglm.report.section import Subject, price, shown
 from dpglm.tables.table import ABSENT, count
 
 AFTERWARDS: Final = "applied to released numbers, at no further privacy cost"
@@ -27,9 +31,45 @@ NOT_COVERED: Final = (
 )
 
 
-def model(record: FitRecord) -> str:
-    """The model in words: family, link and response."""
-    return f"{family_text(record)} model of {shown(record.response.name)}"
+def model(*records: FitRecord) -> str:
+    """The model in words: family, link and response, and which equations of a multinomial fit it is."""
+    record = records[0]
+    words, name = f"{family_text(record)} model of", shown(record.response.name)
+    if (equation := equation_of(record)) is None:
+        return f"{words} {name}"
+    baseline, level = map(shown, record.response.levels or ())
+    one, of = ("one of ", level) if len(records) == 1 else ("", f"each level of {name}")
+    return f"{words} {of} against {baseline}, {one}{len(equation.levels) - 1} equations of a multinomial fit"
+
+
+def charge(record: FitRecord) -> tuple[str, Guarantee]:
+    """Fingerprint and price of the plan that was charged: of an equation those of all."""
+    return (record.part and record.part.paid_with) or (record.plan_fingerprint, record.guarantee)
+
+
+def cost(*records: FitRecord) -> str:
+    """The price of what was charged, and of an equation its own."""
+    whole, own = price(charge(records[0])[1]), price(records[0].guarantee)
+    alone = "" if len(records) > 1 else f", and {own} for this one alone"
+    return whole if equation_of(records[0]) is None else f"{whole} for all equations together{alone}"
+
+
+def spent(record: FitRecord) -> str:
+    """What a ledger says of the charge and of others."""
+    return composition(replace(record, part=None))
+
+
+def told(records: Sequence[FitRecord], say: Callable[[FitRecord], Iterable[str]]) -> tuple[str, ...]:
+    """What is to be said of each record, once, with the levels that it is about where these are not all."""
+    own = {(record.response.levels or ("",))[-1]: tuple(say(record)) for record in records}
+    texts = dict.fromkeys(text for said in own.values() for text in said)
+    about = {text: [level for level, said in own.items() if text in said] for text in texts}
+    some = {
+        text: f"for {', '.join(map(shown, levels))}: "
+        for text, levels in about.items()
+        if len(levels) < len(own)
+    }
+    return tuple(some.get(text, "") + text for text in texts)
 
 
 def data_name(record: FitRecord) -> str:
@@ -62,15 +102,16 @@ def _counts_persons(record: FitRecord) -> bool:
     return record.guarantee.persons and not by_row
 
 
-def releases(record: FitRecord) -> str:
+def releases(*records: FitRecord) -> str:
     """Names of the releases, and how often each was made."""
-    return ", ".join(
-        release.name if release.times == 1 else f"{release.name} ({count(release.times)} times)"
-        for release in record.description.releases
-    )
+    made = Counter[str]()
+    for record in records:
+        for release in record.description.releases:
+            made[release.name] += release.times
+    return ", ".join(name if times == 1 else f"{name} ({count(times)} times)" for name, times in made.items())
 
 
-def penalty(record: FitRecord) -> str:
+def penalties(record: FitRecord) -> tuple[str, ...]:
     """The penalty of the coefficients, and whether it was applied to what was released before."""
     parts = [f"penalty: {shown(record.penalty)}"]
     strength = strength_text(record)
@@ -80,7 +121,7 @@ def penalty(record: FitRecord) -> str:
         parts.append(f"submodel: {shown(record.part.words)}")
     if record.description.penalty_applied == FREE:
         parts.append(AFTERWARDS)
-    return "; ".join(parts)
+    return ("; ".join(parts),)
 
 
 def meant(record: FitRecord) -> tuple[str, ...]:

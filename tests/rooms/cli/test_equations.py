@@ -45,8 +45,8 @@ def run(*words: str, status: int = 0) -> str:
     return done.output
 
 
-def document(*words: str) -> dict[str, Any]:
-    found = json.loads(run(*words, "--json"))
+def document(*words: str, status: int = 0) -> dict[str, Any]:
+    found = json.loads(run(*words, "--json", status=status))
     assert isinstance(found, dict)
     return found
 
@@ -64,6 +64,24 @@ def test_each_equation_has_a_file_and_a_report_and_one_charge_pays_for_all() -> 
     again = run(*FIT, "--ledger", "rows.db", "--key", "monday")
     assert str(fits.summary()) in again
     assert document("ledger", "show", "rows.db")["spent_epsilon"] == 4.0
+
+
+def test_a_folder_is_verified_exported_and_compared_as_one_fit() -> None:
+    run(*FIT, "--ledger", "rows.db", "-o", "work")
+    found = document("verify", "work", "--ledger", "rows.db")
+    assert (found["kind"], found["passed"]) == ("multinomial fit", True)
+    assert {check["what"] for check in found["checks"]} > {f"{name}: ledger" for name in NAMES}
+    last = found["checks"][-1]
+    assert (last["what"], last["outcome"]) == ("privacy and price of all equations", "agrees")
+    assert "epsilon 4," in last["detail"]
+    fits = dpglm.load("work")
+    for kind in ("methods", "dpia", "registry"):
+        assert run("export", kind, "work") == fits.export(kind, "one").read_text(encoding="utf-8")  # type: ignore[arg-type]
+    assert [*document("compare", "work")["fits"]] == [f"work: {level}" for level in fits]
+    text = Path(f"work/{NAMES[0]}.json").read_text(encoding="utf-8")
+    digest = json.loads(text)["sha256"]
+    Path(f"work/{NAMES[0]}.json").write_text(text.replace(digest, "0" * 64), encoding="utf-8")
+    assert document("verify", "work", status=3)["passed"] is False
 
 
 def test_predictions_and_refits_of_all_equations_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +119,7 @@ def test_nothing_is_charged_where_a_folder_cannot_be_written() -> None:
     Path("full").mkdir()
     Path("full/notes.txt").touch()
     Path("file").touch()
-    for target in ("full", "file", "none/work", "rows.csv"):
+    for target in ("full", "file", "none/work", "rows.csv", "work.json", "work.HTML"):
         for option in ("-o", "--report"):
             said = run(*FIT, "--ledger", "rows.db", option, target, status=2)
             assert all(part in said for part in ("Found:", "Expected:", "Remedy:"))
@@ -116,9 +134,11 @@ def test_nothing_is_charged_where_a_folder_cannot_be_written() -> None:
     [
         (("predict", "work", "rows.csv", "--se"), 2),
         (("predict", "work", "rows.csv", "--what", "link"), 1),
-        (("export", "dpia", "work"), 2),
-        (("compare", "work"), 2),
-        (("verify", "work"), 2),
+        (("export", "ro-crate", "work", "-o", "crate.zip"), 1),
+        (("verify", "half"), 2),
+        (("verify", "none"), 2),
+        (("compare", "half"), 2),
+        (("pool", "work"), 2),
         (("show", "half"), 2),
         (("show", "none"), 2),
         (("refit", "work", "--drop", "nobody"), 1),
