@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import json
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Generic, TypeVar
 
@@ -27,6 +27,10 @@ class Registry(Generic[Piece]):
     *homes : str
         Packages whose modules register classes; they are imported when a name is looked up that is not known
         yet, and no earlier.
+    beside : sequence of str
+        Names that have no class, which some verbs take.
+    remedies : mapping of str to str
+        What to do instead, by other names in small letters and digits alone.
 
     Examples
     --------
@@ -37,8 +41,10 @@ class Registry(Generic[Piece]):
     (True, ['circle'])
     """
 
-    def __init__(self, concept: str, *homes: str) -> None:
-        self._concept, self._homes = concept, list(homes)
+    def __init__(
+        self, concept: str, *homes: str, beside: Sequence[str] = (), remedies: Mapping[str, str] = {}
+    ) -> None:
+        self._concept, self._homes, self._beside, self._remedies = concept, list(homes), beside, remedies
         self._pieces: dict[str, type[Piece]] = {}
         self._names: list[str] = []
 
@@ -71,11 +77,17 @@ class Registry(Generic[Piece]):
         try:
             return self._pieces[name]
         except KeyError:
+            known = sorted({*self._names, *self._beside} - {name})
             raise MethodError(
                 f"{self._concept}={name!r}",
-                expected=f"one of {', '.join(repr(known) for known in sorted(self._names))}",
-                remedy=f"Choose a {self._concept} from this list, or pass an object of your own.",
+                expected=f"one of {', '.join(map(repr, known))}",
+                remedy=self.remedy(name)
+                or f"Choose a {self._concept} from this list, or pass an object of your own.",
             ) from None
+
+    def remedy(self, name: str) -> str:
+        """What to do where a name has no class, as far as that is known; else empty."""
+        return self._remedies.get("".join(filter(str.isalnum, name.lower())), "")
 
     def classes(self) -> dict[str, type[Piece]]:
         """Registered classes by class name."""

@@ -1,4 +1,4 @@
-"""What a multinomial fit says beyond its equations: tables, hints, folders, checks, exports."""
+"""What a multinomial fit says beyond its equations: tables, hints, folders, checks, exports; and its name."""
 
 from __future__ import annotations
 
@@ -176,3 +176,18 @@ def test_exports_open_with_the_price_of_all_equations(tmp_path: Path) -> None:
         fits.export("ro-crate", tmp_path / "a.zip")
     with pytest.raises(MethodError, match="NOT PRIVATE"):
         fitted(people(600), privacy=BUDGET, seed=1).export("dpia", tmp_path / "b")
+
+
+@pytest.mark.parametrize("name", ["negative_binomial", "NegativeBinomial", "nb", "negbin", "quasipoisson"])
+def test_overdispersed_counts_are_led_to_poisson(name: str) -> None:
+    with pytest.raises(MethodError, match=r"'multinomial'.*\n.*Use family='poisson'"):
+        dpglm.plan("job ~ x", SCHEMA, family=name, privacy=1.0)
+
+
+def test_a_name_without_a_class_is_not_its_own_remedy() -> None:
+    with pytest.raises(MethodError) as caught:
+        dpglm.families.families["multinomial"]
+    assert "'multinomial'" not in caught.value.expected
+    assert "dpglm.fit" in caught.value.remedy
+    with pytest.raises(AttributeError, match="family='multinomial'"):
+        _ = dpglm.families.Multinomial

@@ -23,6 +23,7 @@ _TYPED: Final = (
     (r"\b(n|strength)=([0-9._]+)", r"--\1 \2"),
     (r"\bstrength= ", "--strength "),
     (r"\bmerge=\{'job': \{'other': \['x', 'y'\]\}\}", "--merge job other x,y"),
+    (r", or pass an object of your own\.", "."),
     (r"\bCsvFile\(path, separator=';'\)", "--separator semicolon"),
     (r"A CSV file without commas is a dpglm\.CsvFile\.", "A CSV file without commas takes --separator."),
 )

@@ -1,4 +1,7 @@
-"""Families of responses, one file each. Each registered class is an attribute of this module."""
+"""Families of responses, one file each. Each registered class is an attribute of this module.
+
+``family="multinomial"`` has no class: `dpglm.fit` fits an equation for each level but the first.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ def __getattr__(name: str) -> Any:
     try:
         return families.classes()[name]
     except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        words = f"module {__name__!r} has no attribute {name!r}. {families.remedy(name)}"
+        raise AttributeError(words.rstrip(". ")) from None
 
 
 def __dir__() -> list[str]:

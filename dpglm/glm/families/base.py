@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
@@ -136,4 +136,12 @@ class Family(ABC):
         return self.mean(eta)
 
 
-families: Registry[Family] = Registry("family", "dpglm.glm.families")
+_COUNTS: Final = "Use family='poisson': errors hold a released dispersion, as those of quasi-Poisson do."
+_LEVELS: Final = "dpglm.fit and dpglm.plan take family='multinomial', which has no class, for one table."
+families: Registry[Family] = Registry(
+    "family",
+    "dpglm.glm.families",
+    beside=("multinomial",),
+    remedies=dict.fromkeys(("negativebinomial", "negbin", "nb", "nb2", "quasipoisson"), _COUNTS)
+    | dict.fromkeys(("multinomial", "multinom", "mnlogit"), _LEVELS),
+)
