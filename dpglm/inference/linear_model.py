@@ -159,11 +159,9 @@ class LinearModel:
     @cached_property
     def sampling(self) -> FloatMatrix:
         """Covariance of the sampling score, and of what the constant may be off by, shape (p, p)."""
-        covariance = np.asarray(self.released.dispersion * self.positive_design)
-        if self.released.level_error and self.cells.intercept is not None:
-            level = self.released.level_error * self.positive_design[:, self.cells.intercept.start]
-            covariance += np.outer(level, level)
-        return covariance
+        error, at = self.released.level_error, self.cells.intercept
+        level = error * self.positive_design[:, 0 if at is None else at.start]
+        return np.asarray(self.released.dispersion * self.positive_design + np.outer(level, level))
 
     def information_noise(self, products: FloatMatrix) -> FloatMatrix:
         """Covariance of the noise of the information times u, ``products`` the mean of uu', shape (p, p)."""
