@@ -232,12 +232,13 @@ def _too_far(record: FitRecord, part: SubmodelOf, found: Restricted, away: float
     least = [str(name) for name in anova(record, 2).sort_values("statistic", kind="stable")["term"]]
     near = list(takewhile(lambda name: _is_near(record, name), least[:MOST_TRIED]))
     each = ", each by itself" if len(near) > 1 else ""
-    accepted = f"Accepted{each}: drop={' or '.join(map(repr, near))}."
+    accepted = f"Near enough{each}: drop={' or '.join(map(repr, near))}."
     none = f"Not even drop={least[0]!r}, of the least statistic in anova(), is accepted."
     bound = f"a distance of at most {found.limit:g}, which is about {_two_digits(most)} standard errors here"
     return MethodError(
         f"a submodel too far from the fit for its released numbers: it is {_two_digits(errors)} standard "
-        f"errors away, and coefficients could be off by a tenth of one (distance {_two_digits(away)})",
+        f"errors away, and coefficients could be off by more than a tenth of one: its distance is "
+        f"{_two_digits(away)}, {_two_digits(away / found.limit)} times the limit",
         expected=bound if math.isfinite(away) else NO_DISTANCE,
         remedy=f"{accepted if near else none} Otherwise fit the submodel anew, at its price.",
     )

@@ -140,6 +140,8 @@ def _factors(term: Term) -> set[int]:
 def merged(schema: Schema, column: str, groups: Mapping[Any, Sequence[Any]]) -> Schema:
     """The schema with levels of one column merged; a merged level is another spelling of the new one.
 
+    Labels of levels that were merged are left out, as shares are: the new level is called by its name.
+
     Examples
     --------
     >>> schema = Schema.of({"job": ["a", "b", "c"]})
@@ -174,17 +176,19 @@ def merged(schema: Schema, column: str, groups: Mapping[Any, Sequence[Any]]) -> 
             entry[rule] = renamed.get(str(entry[rule]), entry[rule])
     spelled = {text: renamed.get(str(level), level) for text, level in dict(entry.get("aliases", {})).items()}
     spelled |= {label: new for label, new in target.items() if label != str(new)}
+    gone = {*target, *map(str, target.values())}
     entry |= {
         "levels": levels,
         "aliases": {text: new for text, new in spelled.items() if text not in map(str, levels)},
+        "level_labels": {at: text for at, text in variable.level_labels.items() if at not in gone},
     }
     try:
-        changed = variable_from_dict(entry)
+        variable = variable_from_dict(entry)
     except SchemaError as error:
         raise MethodError(
             f"merge of {column}: {error.found}", expected=error.expected, remedy=error.remedy
         ) from None
-    return replace(schema, variables={**schema.variables, column: changed})
+    return replace(schema, variables={**schema.variables, column: variable})
 
 
 def _label(variable: Categorical, level: object, column: str) -> str:

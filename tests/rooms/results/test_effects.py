@@ -314,7 +314,7 @@ def test_a_submodel_that_is_too_far_says_how_far_and_what_would_do() -> None:
             fit.refit(drop=term)
             accepted.append(term)
         except MethodError as error:
-            told = re.search(r"is (\S+) standard errors away.*\(distance (\S+)\)", error.found)
+            told = re.search(r"is (\S+) standard errors away.*distance is (\S+), ", error.found)
             limit = re.search(r"at most (\S+), which is about (\S+) standard errors", error.expected)
             assert told is not None
             assert limit is not None
