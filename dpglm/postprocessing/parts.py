@@ -14,7 +14,7 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.codec import SelfCoded, decode, encode, store_error
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,6 +226,9 @@ class RowMap(Protocol):
 
         At a ``stage`` of an ordinal response, by its place, where one is given.
         """
+
+    def beyond(self, frame: object, stage: int | None = None) -> Mapping[str, BoolVector]:
+        """Which values of each column lie beyond its bounds and are read as the nearer one, shape (k,)."""
 
     def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
         """Coded rows of a very wide design times coded coefficients, and offsets, shapes (k,)."""

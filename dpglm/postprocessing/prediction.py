@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -12,7 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.postprocessing.declared import is_ordinal
 from dpglm.postprocessing.functions import BATCH, require_information
-from dpglm.postprocessing.grid import frame_of, row_map_of
+from dpglm.postprocessing.grid import bounds_of, frame_of, row_map_of
 from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.levels import level_predictions
 from dpglm.postprocessing.links import BINARY_LINKS, INVERSE_LINKS, MARGIN
@@ -36,7 +37,7 @@ def predict(
     record: FitRecord, new: object, *, what: str, interval: float | None, se: bool = False
 ) -> Prediction:
     """One prediction per row of ``new``; see :meth:`FitResult.predict`."""
-    new = frame_of(new)
+    new = _rows(record, new)
     if is_ordinal(record):
         return level_predictions(record, new, what=what, intervals=se or interval is not None)
     if se:
@@ -100,18 +101,31 @@ def predict(
     return _labelled(values, ends, new, what)
 
 
+def _rows(record: FitRecord, new: object) -> object:
+    """``new``, or a dict's frame: a dict is warned of values beyond bounds, a table may be of people."""
+    if (rows := frame_of(new)) is new:
+        return new
+    for name, beyond in row_map_of(record).beyond(rows, 0 if is_ordinal(record) else None).items():
+        if beyond.any():
+            low, high = bounds_of(record, name)
+            told = f"Values of {name} beyond {low:g} to {high:g} are read as the nearer bound, as in the fit."
+            warnings.warn(told, stacklevel=4)
+    return rows
+
+
 def _with_errors(record: FitRecord, new: object, what: str, level: float) -> pd.DataFrame:
     """Predictions with standard errors and intervals, and whether these rest on released numbers."""
     import pandas as pd
 
     require_information(record, "standard errors of predictions")
     found = predicted(record, *row_map_of(record).coded(new), what, level)
+    beyond = [np.zeros(len(found.reliable), dtype=np.bool_), *row_map_of(record).beyond(new).values()]
     columns = {
         "mean": found.estimates,
         "se": found.errors,
         "ci_lower": found.ends[:, 0],
         "ci_upper": found.ends[:, 1],
-        "reliable": found.reliable,
+        "reliable": found.reliable & ~np.any(beyond, axis=0),
     }
     index = getattr(new, "index", None)
     return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)

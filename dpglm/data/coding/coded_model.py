@@ -18,12 +18,12 @@ from dpglm.data.coding.submodel import Merge, Submodel, between, merged, rows_of
 from dpglm.data.formula.parse import parse
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema, require_columns
-from dpglm.data.schema.variables import Categorical
+from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.sources import open_source
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +146,20 @@ class CodedModel:
             rows.append(coded)
             offsets.append(np.zeros(len(coded)) if offset is None else offset)
         return np.concatenate(rows), np.concatenate(offsets)
+
+    def beyond(self, frame: object, stage: int | None = None) -> dict[str, BoolVector]:
+        """Which values of each column lie beyond its bounds and are read as the nearer one, shape (k,)."""
+        own = self.schema.variables
+        wide = {
+            name: replace(it, low=-1e300, high=1e300) for name, it in own.items() if isinstance(it, Numeric)
+        }
+        unbounded = replace(self, schema=replace(self.schema, variables={**own, **wide}))
+        found: dict[str, list[BoolVector]] = {}
+        both = zip(self._columns(frame, stage), unbounded._columns(frame, stage), strict=True)
+        for read, written in both:
+            for name, values in read.items():
+                found.setdefault(name, []).append((values != written[name]) & ~np.isnan(values))
+        return {name: np.concatenate(parts) for name, parts in found.items()}
 
     def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
         """Coded rows of a very wide design times coefficients, and offsets: see `coded`; shapes (k,)."""
