@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -172,9 +173,32 @@ def series(record: FitRecord, values: FloatVector, name: str) -> pd.Series[float
 
 
 def marked(frame: Marked, record: Record) -> Marked:
-    """``frame`` with what was promised in its ``attrs``."""
+    """``frame`` with what was promised in its ``attrs``; a DataFrame that hides nothing when it is shown."""
+    if frame.ndim == 2:
+        frame = whole_frame()(frame)  # type: ignore[assignment]
     frame.attrs["privacy"] = record.promise
     return frame
+
+
+@cache
+def whole_frame() -> type[pd.DataFrame]:
+    """DataFrames that show up to 20 columns, in blocks where lines are short, and whole sentences."""
+    import pandas as pd
+
+    shown = ("display.max_columns", 20, "display.max_colwidth", None)
+
+    class Frame(pd.DataFrame):
+        __repr__ = pd.option_context(*shown)(pd.DataFrame.__repr__)
+        _repr_html_ = pd.option_context(*shown)(pd.DataFrame._repr_html_)  # type: ignore[attr-defined]
+
+        @property
+        def _constructor(self) -> type[pd.DataFrame]:
+            return Frame
+
+        def __reduce__(self) -> Any:  # a file holds a frame of pandas
+            return pd.DataFrame, (), self.__getstate__()
+
+    return Frame
 
 
 def candidates(record: FitRecord) -> pd.DataFrame:

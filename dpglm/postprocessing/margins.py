@@ -22,6 +22,7 @@ from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.functions import Functions, debiased_coded, functions, require_information
 from dpglm.postprocessing.grid import bounds_of, declaration, grid, levels_of, periods_of, row_map_of
 from dpglm.postprocessing.intervals import quantile
+from dpglm.postprocessing.labels import labelled
 from dpglm.postprocessing.links import Link, link_of
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix, FloatVector
@@ -216,6 +217,9 @@ def _framed(
     columns: dict[str, Any] = {name: [label[at] for label in labels] for at, name in enumerate(groups)}
     if effect:
         columns |= {"effect": effect[0], "change": effect[1]}
+    cells = tuple(":".join(map("{}[{}]".format, groups, label)) for label in labels)
+    if (shown := labelled(cells, record.specification.schema)) != cells:
+        columns["label"] = list(shown)
     frame = pd.DataFrame(columns | _numbers(found, tests=tests), index=range(len(labels)))
     return marked(frame, record)
 
