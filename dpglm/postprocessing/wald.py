@@ -67,9 +67,15 @@ class WaldResult(Summarised):
             title="Wald test",
             columns=(Column("restrictions", "left"), Column("chi2"), Column("df"), Column("P>chi2")),
             rows=((words, statistic(self.statistic), str(self.df), p_value(self.p_value)),),
-            notes=(*told, self.privacy),
+            notes=(*told, in_short(self.privacy)),
             alarm=self.privacy if self.privacy.startswith("NOT PRIVATE") else "",
         )
+
+
+def in_short(promise: str) -> str:
+    """The budget of a promise, without what it means; all of a text that promises nothing."""
+    budget, meaning, _ = promise.partition(": no set of results")
+    return f"{budget}; fit.summary() says what that means." if meaning else promise
 
 
 def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:

@@ -11,6 +11,7 @@ from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import Effects
 from dpglm.postprocessing.summary import approximation, family_text, guarantee_notes, strength_text
+from dpglm.postprocessing.wald import in_short
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.charges import KeepsCharges, charge_notes, kept_fits
 from dpglm.results.fit_result import FitResult
@@ -84,6 +85,13 @@ def compare(
         rows.append((labels[term], *(coefficient(column.get(term)) for column in estimates)))
         if given:
             rows.append((BELOW, *(_bracketed(column.get(term)) for column in errors)))
+    # The guarantee in full once, of sites that of all of them, and what is not private always.
+    first = 0 if isinstance(fits, SiteFits) and not more else 1
+    short = [label for label, record in named.items() if record.private][first:]
+    told = {
+        label: (in_short(record.promise),) if label in short else guarantee_notes(record)
+        for label, record in named.items()
+    }
     open_fits = [f"{label}: {record.alarm}" for label, record in named.items() if record.alarm]
     return Table(
         title="Fits side by side",
@@ -91,7 +99,7 @@ def compare(
         rows=tuple(rows),
         wide=tuple((label, _line(record)) for label, record in named.items()),
         notes=(
-            *(f"{label}: {note}" for label, record in named.items() for note in guarantee_notes(record)),
+            *(f"{label}: {note}" for label, notes in told.items() for note in notes),
             *(f"{label}: {note}" for label, record in named.items() if (note := approximation(record))),
             *((ERRORS,) if given else ()),
             *((fits.together,) if isinstance(fits, SiteFits) and not more else ()),

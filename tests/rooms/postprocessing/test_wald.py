@@ -99,6 +99,9 @@ def test_without_a_curvature_there_is_a_reason_instead():
 
 
 def test_a_test_carries_the_guarantee_or_the_alarm():
-    assert FIT.privacy.statement() in " ".join(str(FIT.wald_test("age")).split())
+    test = FIT.wald_test("age")
+    assert test.privacy == FIT.privacy.statement()
+    budget = FIT.privacy.statement().split(": no set of results")[0]
+    assert test.summary().notes == (f"{budget}; fit.summary() says what that means.",)
     assert "NOT PRIVATE" in str(seeded_fit().wald_test("age"))
     assert "NOT PRIVATE" in seeded_fit().wald_test("age")._repr_html_()

@@ -21,11 +21,14 @@ def test_headings_are_numbers_or_the_keys_of_a_mapping():
     assert [column.heading for column in compare({"a": pure_fit()}).columns] == ["term", "a"]
 
 
-def test_every_fit_brings_its_guarantee():
-    fits = [pure_fit(), private_fit(), open_fit()]
+def test_every_fit_brings_its_guarantee_and_one_in_full():
+    pure, private, open_ = fits = [pure_fit(), private_fit(), open_fit()]
     notes = compare(fits).notes
-    for position, fit in enumerate(fits, start=1):
-        assert f"({position}): {fit.privacy.statement()}" in notes
+    assert f"(1): {pure.privacy.statement()}" in notes
+    budget = private.privacy.statement().split(": no set of results")[0]
+    assert f"(2): {budget}; fit.summary() says what that means." in notes
+    assert f"(3): {open_.privacy.statement()}" in notes
+    assert sum("no set of results" in note for note in notes) == 1
 
 
 def test_only_fits_without_guarantee_raise_the_alarm():
