@@ -218,6 +218,15 @@ STANDARDISERS: Final = {
     "scale": ("the mean and the standard deviation", {"center": 50, "by": 10}),
     "standardize": ("the mean and the standard deviation", {"center": 50, "by": 10}),
 }
+USUAL: Final = (
+    "Make the column before the fit, row by row, and declare it in the schema. A comparison such as "
+    "(age > 50) is a factor by itself."
+)
+# What stands in the place of functions of R.
+_SPLINE: Final = "Use bs(x, df=5), a spline whose knots come from the declared bounds, or x + I(x**2)."
+INSTEAD: Final = dict.fromkeys(("poly()", "ns()", "s()", "rcs()", "pspline()"), _SPLINE) | dict.fromkeys(
+    ("factor()", "ordered()"), "Write C(x): its levels are the declared ones, the first is the reference."
+)
 # Functions of a whole column, which no formula may call.
 COLUMN_WISE: Final = (
     {"mean", "median", "std", "var", "min", "max", "sum", "cumsum", "rank", "quantile", "percentile"}

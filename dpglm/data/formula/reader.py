@@ -15,7 +15,7 @@ from typing import Any
 
 from dpglm.data.formula.expressions import ALLOWED, Expression, FormulaText, Span, clipped, interval
 from dpglm.data.formula.model import USUAL_EFFECT, Factor, LevelFactor, NumericFactor
-from dpglm.data.formula.operations import COLUMN_WISE, FUNCTIONS, OPERATORS, STANDARDISERS
+from dpglm.data.formula.operations import COLUMN_WISE, FUNCTIONS, INSTEAD, OPERATORS, STANDARDISERS, USUAL
 from dpglm.data.formula.periods import values_of
 from dpglm.data.formula.splines import ARGUMENTS, SplineFactor, basis_of
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
@@ -345,6 +345,5 @@ class Reader(FormulaText):
             node,
             f"{what} is not allowed in a formula.",
             expected=ALLOWED,
-            remedy="Make the column before the fit, row by row, and declare it in the schema. A comparison "
-            "such as (age > 50) is a factor by itself.",
+            remedy=INSTEAD.get(what, USUAL),
         )
