@@ -165,3 +165,10 @@ def test_the_citation_names_the_version_and_the_licence() -> None:
     assert told["version"] == dpglm.__version__
     assert told["license"] == "MIT"
     assert {"cff-version", "message", "title", "authors"} <= told.keys()
+
+
+def test_no_docstring_refers_to_a_package_that_may_be_absent() -> None:
+    """The site has no inventory of it: where it is installed, the reference would have no target."""
+    absent = re.compile(r"(?<!`)`(great_tables|maketables|sklearn|pyspark|pyreadstat)\b[^`]*`(?!`)")
+    found = [path.name for path in (ROOT / "dpglm").rglob("*.py") if absent.search(path.read_text("utf-8"))]
+    assert not found

@@ -114,7 +114,7 @@ class Profile(Result[ProfileRecord]):
         return profile_subject(self._record)
 
     def to_gt(self) -> GT:
-        """The table of :meth:`summary` as a `great_tables.GT`; a MethodError where that is not installed."""
+        """The table of :meth:`summary` as a ``great_tables.GT``; a MethodError where there is none."""
         return self.summary().to_gt()
 
     def __repr__(self) -> str:

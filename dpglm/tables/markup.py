@@ -65,7 +65,7 @@ def render_html(table: Table) -> str:
 
 
 def render_gt(table: Table) -> GT:
-    """The rows as a `great_tables.GT`, for its styles and formats; facts and notes stand below them.
+    """The rows as a ``great_tables.GT``, for its styles and formats; facts and notes stand below them.
 
     An alarm is the subtitle and the last note. A second table is one of its own: ``table.below.to_gt()``.
 
