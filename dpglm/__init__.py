@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -113,6 +115,18 @@ _MODULES = {"errors", "exchange", "families", "maketables", "methods", "penaltie
 _OPTIONAL = {"maketables", "sklearn"}  # doors to packages that may be absent
 
 __all__ = ["__version__", *sorted(_HOMES.keys() - _OPTIONAL)]  # names of the table above
+
+
+class _Alias(ModuleType):
+    """What ``from dpglm.families import Binomial`` finds; the room itself is imported when a name is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(importlib.import_module(f"dpglm.glm.{self.__name__[6:]}"), name)
+
+
+sys.modules.update({f"dpglm.{name}": _Alias(f"dpglm.{name}") for name in ("families", "penalties")})
 
 
 def __getattr__(name: str) -> Any:
