@@ -71,6 +71,12 @@ class DpglmError(Exception):
         return [*own, type(self).__name__, *str(self).splitlines()]
 
 
+class NoAttribute(AttributeError):
+    """What a result has not; its text says what to use in its place."""
+
+    _render_traceback_ = DpglmError._render_traceback_
+
+
 def _visible(text: str) -> str:
     """``text`` with control and direction characters as escapes: a name must not drive the terminal."""
     return "".join(

@@ -42,6 +42,11 @@ def is_ordinal(record: FitRecord) -> bool:
     return record.specification.family.name == "ordinal"
 
 
+def rows_word(record: FitRecord) -> str:
+    """What the rows of a fit are called: of periods or stages a person has several."""
+    return "Stages" if is_ordinal(record) else "Periods" if is_survival(record) else "Rows"
+
+
 def survival_notes(record: FitRecord) -> tuple[str, ...]:
     """What coefficients of a fit of discrete times, or of ordered levels, are."""
     if is_ordinal(record):

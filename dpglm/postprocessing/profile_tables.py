@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.profile import OVERALL, Estimate, Group, ProfileRecord, Statistic
 from dpglm.postprocessing.quartiles import PROBABILITIES
-from dpglm.tables.table import ABSENT, Column, Table, coefficient
+from dpglm.tables.table import ABSENT, Column, Table, coefficient, count
 
 if TYPE_CHECKING:
     import pandas as pd
+
+KNOWN_GROUP: Final = "The table has {} rows, which is public; those with a known {} are counted with noise."
 
 
 def tidy(record: ProfileRecord) -> pd.DataFrame:
@@ -71,6 +73,7 @@ def summary(record: ProfileRecord) -> Table:
         notes=(
             "Standard errors follow the sign +-; they hold sampling and the noise of the release. A number "
             "that its noise hides is absent (-).",
+            *([KNOWN_GROUP.format(count(record.n_rows), record.by)] if record.n_rows and record.by else []),
         ),
         alarm=record.alarm,
         indented=tuple(indented),

@@ -13,6 +13,7 @@ from dpglm.postprocessing.declared import (
     declared_notes,
     dispersion_notes,
     is_survival,
+    rows_word,
     survival_notes,
     weight_facts,
 )
@@ -228,7 +229,7 @@ def model_facts(record: FitRecord) -> tuple[Fact, ...]:
         ("Strength", strength_text(record)),
         ("Method", record.specification.method.name),
         ("Goal", record.specification.goal),
-        ("Rows", "not released" if record.n_rows is None else count(record.n_rows)),
+        (rows_word(record), "not released" if record.n_rows is None else count(record.n_rows)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from dpglm.errors import NoAttribute
 from dpglm.postprocessing import contrast, exact_fit, grid, margins, survival, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
 from dpglm.postprocessing.record import FitRecord
@@ -174,7 +175,8 @@ class Effects(Result[FitRecord]):
         Parameters
         ----------
         new : DataFrame, Arrow table, path, or dict of scalars and lists
-            Rows with the formula's variables. One that cannot be predicted gives NaN, never an error.
+            Rows with the formula's variables. One that cannot be predicted gives NaN, never an error. A
+            number beyond its bounds is read as the nearer one, as in the fit; of a dict a warning tells.
         what : {"mean", "link", "class"}
             Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
             support vector machine has levels, by the sign of its linear predictor, and no expected response.
@@ -185,7 +187,7 @@ class Effects(Result[FitRecord]):
             included, the spread of single responses not. Then a frame: prediction, conf_low, conf_high.
         se : bool
             A frame of debiased predictions: mean, se, ci_lower, ci_upper (of coverage ``interval``, or .95)
-            and reliable; where that is False, se is NaN and the interval is wide, or a surprise.
+            and reliable; where it is False, se is NaN and the interval wide, or a surprise, or out of bounds.
         """
         return predict(self._record, new, what=what, interval=interval, se=se)
 
@@ -201,7 +203,7 @@ class Effects(Result[FitRecord]):
     def _criterion(self, name: str) -> float:
         value = exact_fit.criterion(self._record, name)
         if value is None:
-            raise AttributeError(hint(type(self).__name__, name))
+            raise AttributeError(name)  # `__getattr__` is asked next, and says why
         return value
 
     @property
@@ -216,9 +218,10 @@ class Effects(Result[FitRecord]):
 
     @property
     def bic(self) -> float:
-        """Schwarz's criterion of a fit with ``privacy=None`` and no penalty (statsmodels' ``bic_llf``)."""
+        """Schwarz's criterion (``bic_llf``), without privacy and penalty; as R's, it counts periods."""
         return self._criterion("bic")
 
     def __getattr__(self, name: str) -> Any:
         """An AttributeError that says what there is in the place of a name of R or statsmodels."""
-        raise AttributeError(hint(type(self).__name__, name), name=name, obj=self)
+        exact = name in ("llf", "aic", "bic") and self._record.specification.privacy is None
+        raise NoAttribute(hint(type(self).__name__, name, without_privacy=exact), name=name, obj=self)

@@ -30,7 +30,7 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
     "llf loglik loglike logLik llnull aic AIC bic bic_llf BIC": (
         "with privacy " + _TOTAL,
         "Compare models by anova(), wald_test(...) or select('bic'), which uses released numbers; with "
-        "privacy=None and no penalty, llf, aic and bic are there.",
+        "privacy=None, no penalty and no weights, llf, aic and bic are there.",
     ),
     "rsquared rsquared_adj prsquared pseudo_rsquared r_squared score_test lrtest": (
         "with privacy " + _TOTAL,
@@ -131,7 +131,7 @@ _LEVELS: Final = {
 }
 
 
-def hint(kind: str, name: str, *, of_one: bool | None = None) -> str:
+def hint(kind: str, name: str, *, of_one: bool | None = None, without_privacy: bool = False) -> str:
     """The text of the AttributeError about a name that a result has not, and ``of_one`` equation has or not.
 
     Examples
@@ -148,6 +148,7 @@ def hint(kind: str, name: str, *, of_one: bool | None = None) -> str:
         remedy = f"Of one equation, fit = fits[level]: {remedy}"
     if not why:
         return f"{kind!r} object has no attribute {name!r}"
+    why = "with weights or a penalty there is no maximum of a likelihood" if without_privacy else why
     return (
         f"Found: {name!r}, which a {kind} has not: {why}\n"
         f"Expected: what follows from released numbers\nRemedy: {remedy.replace('NAME', name)}"
