@@ -159,9 +159,10 @@ class LinearModel:
     @cached_property
     def sampling(self) -> FloatMatrix:
         """Covariance of the sampling score, and of what the constant may be off by, shape (p, p)."""
-        error, at = self.released.level_error, self.cells.intercept
-        level = error * self.positive_design[:, 0 if at is None else at.start]
-        return np.asarray(self.released.dispersion * self.positive_design + np.outer(level, level))
+        known, at = self.released.score_covariance, self.cells.intercept
+        level = self.released.level_error * self.positive_design[:, 0 if at is None else at.start]
+        model = self.released.dispersion * self.positive_design + np.outer(level, level)
+        return np.asarray(model if known is None else known)
 
     def information_noise(self, products: FloatMatrix) -> FloatMatrix:
         """Covariance of the noise of the information times u, ``products`` the mean of uu', shape (p, p)."""
@@ -177,9 +178,8 @@ class LinearModel:
         released = self.released
         fixed = self.sampling + released.score_scale**2 * np.eye(released.size)
         precision = np.diag(1.0 / released.prior_variance)
-        products = np.diag(np.minimum(released.prior_variance, released.initial_variance))
-        if self.gap is not None:
-            products = self.gap
+        least = np.minimum(released.prior_variance, released.initial_variance)
+        products = np.diag(least) if self.gap is None else self.gap
         for _ in range(ROUNDS if self.gap is None else 1):
             weighted = positive_inverse(fixed + self.information_noise(products)) @ self.design
             covariance = positive_inverse(precision + self.design @ weighted)

@@ -62,6 +62,9 @@ class ScoreAndInformation:
     weighting: float = field(default=1.0, metadata=LATER)
     # What the coded constant may be off by beside noise, as a standard deviation: of residuals that are cut.
     level_error: float = field(default=0.0, metadata=LATER)
+    # (p, p), covariance of the score where it is known whatever the model says: of rows with weights, without
+    # noise. None is the dispersion times the information.
+    score_covariance: FloatMatrix | None = field(default=None, metadata=LATER)
 
     @property
     def size(self) -> int:

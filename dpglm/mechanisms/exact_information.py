@@ -19,7 +19,7 @@ from dpglm.privacy.events import ReleaseDescription
 from dpglm.rows import RowChunk, Together, total
 from dpglm.typing import FloatMatrix, FloatVector
 
-_FACTS = 6  # numbers that stand before the gradient
+_FACTS = 5  # numbers that stand before the gradient
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class ExactInformationAnswer:
         Whether rows have weights of their own: the rows of a person then count less than one each.
     weights : float
         The sum of these weights over usable rows; 0 where there are none.
-    spread : float
-        The trace of the score covariance of rows with weights; 0 where there are none.
+    scores : ndarray, shape (p, p)
+        Covariance of the score of rows with weights, whatever the model says; zeros where there are none.
     """
 
     gradient: FloatVector
@@ -53,14 +53,15 @@ class ExactInformationAnswer:
     constant: float
     weighted: bool
     weights: float
-    spread: float
+    scores: FloatMatrix
 
     @classmethod
     def of(cls, numbers: FloatVector, size: int) -> ExactInformationAnswer:
         """The answer of a release on p coefficients."""
-        loss, rows, constant, weighted, weights, spread = numbers[:_FACTS].tolist()
-        gradient, information = numbers[_FACTS : _FACTS + size], numbers[_FACTS + size :].reshape(size, size)
-        return cls(gradient, information, loss, rows, constant, bool(weighted), weights, spread)
+        loss, rows, constant, weighted, weights = numbers[:_FACTS].tolist()
+        gradient, matrices = numbers[_FACTS : _FACTS + size], numbers[_FACTS + size :]
+        information, scores = matrices.reshape(2, size, size)
+        return cls(gradient, information, loss, rows, constant, bool(weighted), weights, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,8 @@ class ExactInformation(UnclaimedRelease):
         gradient, information = loss.gradient_and_hessian(theta, precise=True)
 
         def part(chunks: Iterable[RowChunk]) -> Together:
-            lost = count = constant = weighted = weights = spread = 0.0
+            lost = count = constant = weighted = weights = 0.0
+            covariance = np.zeros((len(theta), len(theta)))
             for chunk in chunks:
                 usable = np.asarray(chunk.X.any(axis=0))
                 eta = theta @ chunk.X.astype(np.float64)
@@ -92,13 +94,15 @@ class ExactInformation(UnclaimedRelease):
                     weighted = float(self.family.row_share is None)
                     weights += float(chunk.weight[usable].sum())
                     scores = chunk.weight * self.family.slope(eta, chunk.y)
-                    spread += float((scores**2 @ np.square(chunk.X, dtype=np.float64).T).sum())
+                    moved = scores * chunk.X
+                    covariance += moved @ moved.T
                 lost += float(each[usable].sum())
                 count += float(usable.sum())
                 if self.family.response_kind == "count":
                     constant += float(gammaln(chunk.y[usable] + 1.0).sum())
-            return Together((lost, count, constant, weighted, weights, spread))
+            return Together((lost, count, constant, weighted, weights, covariance))
 
-        lost, count, constant, weighted, *more = total(rows.chunks(), part)
-        facts = (lost, count, constant, float(weighted > 0.0), *more)
-        return np.concatenate([facts, gradient, information.ravel()]).astype(np.float64)
+        lost, count, constant, weighted, weights, covariance = total(rows.chunks(), part)
+        facts = (lost, count, constant, float(weighted > 0.0), weights)
+        numbers = (facts, gradient, information.ravel(), covariance.ravel())
+        return np.concatenate(numbers).astype(np.float64)

@@ -186,6 +186,7 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
             dispersion=unit**2 * released.dispersion,
             initial_variance=unit**2 * released.initial_variance,
             level_error=unit * released.level_error,
+            score_covariance=None if (known_by := released.score_covariance) is None else unit**2 * known_by,
             origin=origin + unit * known,
         )
     scales = estimate.scales

@@ -166,7 +166,8 @@ def _likelihood(problem: Problem, plan: PricedReleases, ask: Ask, theta: FloatVe
         dispersion = max(2.0 * answer.loss / rows, np.finfo(np.float64).tiny)
     part = 1.0
     if problem.weighted:
-        part = weighting((answer.spread, 0.0), dispersion * float(np.trace(answer.information)))
+        spread = float(np.trace(answer.scores))
+        part = weighting((spread, 0.0), dispersion * float(np.trace(answer.information)))
     released = ScoreAndInformation(
         term_columns=problem.geometry.term_columns,
         centre=theta,
@@ -180,6 +181,7 @@ def _likelihood(problem: Problem, plan: PricedReleases, ask: Ask, theta: FloatVe
         logistic=family.link == "logit" and not problem.offset,
         exponential=family.link == "log",
         weighting=part,
+        score_covariance=answer.scores if answer.weighted else None,
     )
     if answer.weighted:
         return {"released": released}

@@ -91,8 +91,8 @@ def encode(value: object, *, packed: bool = False, depth: int = 0) -> Any:
             value = value.to_fields()
         elif is_dataclass(value) and not isinstance(value, type):
             found = {name: getattr(value, name) for name in _annotations(value.__class__)}
-            left_out = later_fields(type(value)).items()
-            value = {name: each for name, each in found.items() if (name, each) not in left_out}
+            usual = {k: v for k, v in later_fields(type(value)).items() if np.array_equal(found[k], v)}
+            value = {name: each for name, each in found.items() if name not in usual}
         if isinstance(value, Mapping) and set(value) != {NOT_FINITE}:
             return {str(key): encode(item, packed=packed, depth=depth + 1) for key, item in value.items()}
         if isinstance(value, list | tuple):

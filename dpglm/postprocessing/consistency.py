@@ -113,8 +113,10 @@ def check_released(released: ScoreAndInformation, record: FitRecord, size: int |
             raise store_error(f"released {name} of another length than names", "one entry per coefficient")
     if released.exponential and (record.link != "log" or released.logistic):
         raise store_error("released exponential of a link that is not", "false, or a fit of counts")
-    if released.information.shape != (size, size):
-        raise store_error("released information of another length", "a row and a column per coefficient")
+    for name in ("information", "score_covariance"):
+        matrix = getattr(released, name)
+        if not (name == "score_covariance" and matrix is None) and matrix.shape != (size, size):
+            raise store_error(f"released {name} of another length", "a row and a column per coefficient")
     for name in ("score_scale", "information_scale", "third_derivative_bound", "level_error"):
         if not 0.0 <= getattr(released, name) < math.inf:
             raise store_error(f"released {name} that is not finite, or below 0", "a finite number >= 0")

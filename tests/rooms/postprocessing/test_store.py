@@ -506,6 +506,8 @@ def block(place, **changes):
         (triangle({"$doubles": "AAAAAAAA8D8=", "more": []}), "information"),
         (triangle([1.0], size=1), "information of another length"),
         ({"information": [1.0]}, "information of another length"),
+        ({"score_covariance": {"shape": [1, 1], "values": [1.0]}}, "score_covariance of another length"),
+        ({"level_error": -1.0}, "level_error that is not finite"),
         ({"origin": [1.0]}, "origin of another length"),
         ({"origin": 0.0}, "origin"),
         ({"score_scale": -1.0}, "score_scale"),
