@@ -105,8 +105,9 @@ def _rows(record: FitRecord, new: object) -> object:
     """``new``, or a dict's frame: a dict is warned of values beyond bounds, a table may be of people."""
     if (rows := frame_of(new)) is new:
         return new
-    for name, beyond in row_map_of(record).beyond(rows, 0 if is_ordinal(record) else None).items():
-        if beyond.any():
+    row_map, stage = row_map_of(record), 0 if is_ordinal(record) else None
+    for name, beyond in row_map.beyond(rows, stage).items():
+        if beyond.any() and name in row_map.columns:
             low, high = bounds_of(record, name)
             told = f"Values of {name} beyond {low:g} to {high:g} are read as the nearer bound, as in the fit."
             warnings.warn(told, stacklevel=4)
