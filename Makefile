@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+OLDEST := .venv-oldest
 # Row-wise kernels are faster with one BLAS thread, and tests run side by side.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
@@ -11,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # No window and no display, whatever the machine.
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test lint audit benchmark golden reports studies docs clean
+.PHONY: demo test lint oldest audit benchmark golden reports studies docs clean
 
 demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
@@ -24,6 +25,13 @@ test: $(VENV)/.tests lint
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The tests with the oldest versions that pyproject.toml allows. Another Python: make test PYTHON=python3.13.
+oldest:
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet uv
+	$(OLDEST)/bin/python -m uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[test]"
+	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal --assert=plain -m "not audit" tests
 
 # Also the tests of Spark, where there is a Java, and the conda recipe as conda's builders read it.
 audit: $(VENV)/.tests
@@ -65,7 +73,7 @@ $(VENV)/.package: pyproject.toml
 
 # Of the last package only axe-core is used, one file; the browser driver that it asks for is 50 MB.
 $(VENV)/.tests: $(VENV)/.package
-	$(BIN)/python -m pip install --quiet --editable ".[test]" --config-settings editable_mode=compat
+	$(BIN)/python -m pip install --quiet --editable ".[test,lint]" --config-settings editable_mode=compat
 	$(BIN)/python -m pip install --quiet --no-deps "axe-playwright-python>=0.1.8"
 	touch $@
 
@@ -75,4 +83,4 @@ $(PEERS)/.installed: studies/requirements-peers.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(PEERS) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
