@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -102,8 +103,15 @@ def rewritten(page: str, printed: list[str]) -> str:
 
 
 def main() -> None:
-    """Run every page and write its text and figures again."""
+    """Run the pages that are named, or every one, and write their text and figures again."""
+    parser = argparse.ArgumentParser(prog="python -m vignettes.pages", description=main.__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME.md", help="all pages if none is named")
+    names = parser.parse_args().names
+    if unknown := set(names) - {path.name for path in PAGES}:
+        parser.error(f"no such page: {', '.join(sorted(unknown))}")
     for path in PAGES:
+        if names and path.name not in names:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             printed = outputs(path, Path(folder))
             page = rewritten(path.read_text(encoding="utf-8"), printed)
