@@ -30,7 +30,8 @@ lint: $(VENV)/.tests
 oldest:
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet uv
-	$(OLDEST)/bin/python -m uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[test]"
+	$(OLDEST)/bin/python -m uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
+		--config-setting editable_mode=compat --editable ".[test]"
 	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal --assert=plain -m "not audit" tests
 
 # Also the tests of Spark, where there is a Java, and the conda recipe as conda's builders read it.

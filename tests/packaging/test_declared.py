@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from tests.packaging.declared import PROJECT, PYPROJECT, ROOT, extras
 
-DEVELOPERS = {"docs", "test"}
+DEVELOPERS = {"docs", "lint", "test"}
 CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 SUPPORTED = sorted(
     (match[1] for text in PROJECT["classifiers"] if (match := CLASSIFIER.fullmatch(text))),
