@@ -17,7 +17,7 @@ from studies.coverage.tables import StudyTable
 from studies.jobs import Result
 
 MOST_STEPS: Final = 100
-CLOSE: Final = 1e-10
+CLOSE: Final = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +60,15 @@ class ReadyCounts(ReadyTable):
         X = self.rows.wide()
         theta = self._coded(np.where(np.array(self.names) == "Intercept", np.log(y.mean()), 0.0))
         ridge = RIDGE * np.eye(len(theta))
+
+        def loss(theta: FloatVector) -> float:
+            return float(self._means(theta).sum() - y @ (theta @ X) + 0.5 * RIDGE * theta @ theta)
+
         for _ in range(MOST_STEPS):
             mean = self._means(theta)
             step = np.linalg.solve((X * mean) @ X.T + ridge, X @ (y - mean) - RIDGE * theta)
+            while np.abs(step).max() >= CLOSE and not loss(theta + step) <= loss(theta):
+                step = 0.5 * step
             theta = theta + step
             if np.abs(step).max() < CLOSE:
                 return self._user(theta), self._poisson_errors(y, theta)
