@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # No window and no display, whatever the machine.
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test lint oldest audit benchmark golden reports studies docs clean
+.PHONY: demo test lint oldest audit benchmark golden reports studies site docs clean
 
 demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
@@ -60,10 +60,13 @@ studies: $(VENV)/.tests
 	$(BIN)/python -m studies index
 
 # The site in docs/_build: warnings are errors, and nothing is asked of the network.
-docs: $(VENV)/.tests
+site: $(VENV)/.tests
 	$(BIN)/python -m pip install --quiet --editable ".[docs]" --config-settings editable_mode=compat
 	rm -rf docs/_build docs/reference
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto -b html -c docs . docs/_build
+
+# The site, and what a browser finds on it.
+docs: site
 	$(BIN)/python -m pytest -m "not audit" tests/browser/test_site.py tests/browser/test_axe.py
 
 $(VENV)/.package: pyproject.toml
