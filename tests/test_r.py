@@ -28,7 +28,12 @@ def absence() -> str | None:
     if shutil.which("Rscript") is None:
         return "R is not installed"
     missing = [name for name in NEEDED if rscript("-e", f"library({name})").returncode]
-    return f"R has no {', '.join(missing)}" if missing else None
+    if missing:
+        return f"R has no {', '.join(missing)}"
+    started = "stopifnot(reticulate::py_available(initialize = TRUE))"
+    if rscript("-e", started, RETICULATE_PYTHON=sys.executable).returncode:
+        return "this reticulate cannot start this Python"  # 1.28 of Debian 12 knows none from 3.12 on
+    return None
 
 
 def test_the_version_is_that_of_python() -> None:
