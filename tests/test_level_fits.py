@@ -18,16 +18,9 @@ from dpglm.errors import MethodError, StoreError
 from dpglm.postprocessing import restriction
 from dpglm.results.fit_result import FitResult
 from tests.oracles.test_multinomial import LEVELS, SCHEMA, fitted, noiseless, people
+from tests.test_multinomial import BUDGET, BUDGETS
 
 __all__ = ["noiseless"]
-BUDGET = dpglm.Privacy(2.0, 1e-6, relation="add-remove")
-BUDGETS = {
-    "pure": dpglm.Privacy(2.0),
-    "approximate": dpglm.Privacy(1.0, 1e-6),
-    "large": dpglm.Privacy(8.0, 1e-5, relation="add-remove"),
-    "Gaussian": dpglm.Privacy.gdp(0.7),
-    "concentrated": dpglm.Privacy.zcdp(0.2),
-}
 
 
 @pytest.fixture(scope="module")

@@ -38,14 +38,19 @@ def unprotected(record: Record, subject: Subject) -> str:
 
 def composition(record: Record) -> str:
     """What else was spent on these data, as far as a ledger and the fit say."""
-    ledger, part = record.ledger, record.part if isinstance(record, FitRecord) else None
-    words = "no ledger: other releases from these data are not counted"
-    if ledger is not None:
-        words = (
-            f"ledger {ledger.dataset}: ε = {budget(computed(ledger.spent_epsilon))} of "
-            f"{budget(ledger.budget_epsilon)} spent after this charge; charges add up"
-        )
-    return f"{words}. {part.beside}" if part is not None and part.beside else words
+    part = record.part if isinstance(record, FitRecord) else None
+    return f"{spent(record)}. {part.beside}" if part is not None and part.beside else spent(record)
+
+
+def spent(record: Record) -> str:
+    """What a ledger says of the charge and of others."""
+    ledger = record.ledger
+    if ledger is None:
+        return "no ledger: other releases from these data are not counted"
+    return (
+        f"ledger {ledger.dataset}: ε = {budget(computed(ledger.spent_epsilon))} of "
+        f"{budget(ledger.budget_epsilon)} spent after this charge; charges add up"
+    )
 
 
 def accuracy(*records: Record) -> str:
@@ -53,10 +58,8 @@ def accuracy(*records: Record) -> str:
     fits = [record for record in records if isinstance(record, FitRecord)]
     if not fits:
         return "standard errors hold the noise of the releases"
-    given, names = (
-        sum(int(np.count_nonzero(fit.reported)) for fit in fits),
-        sum(len(fit.names) for fit in fits),
-    )
+    given = sum(int(np.count_nonzero(fit.reported)) for fit in fits)
+    names = sum(len(fit.names) for fit in fits)
     return f"{given} of {names} coefficients have a standard error, which holds the noise"
 
 

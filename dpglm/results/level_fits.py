@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from dpglm.errors import DpglmError, MethodError, StoreError
+from dpglm.errors import DpglmError, MethodError, NoAttribute, StoreError
 from dpglm.postprocessing import frames, store
 from dpglm.postprocessing.restriction import equation_of
 from dpglm.postprocessing.summary import guarantee_notes
@@ -301,4 +301,4 @@ class LevelFits(NamedFits):
     def __getattr__(self, name: str) -> Any:
         """An AttributeError that says what there is in the place of a name of a fit, of R or statsmodels."""
         words = hint(type(self).__name__, name, of_one=hasattr(FitResult, name))
-        raise AttributeError(words, name=name, obj=self)
+        raise NoAttribute(words, name=name, obj=self)

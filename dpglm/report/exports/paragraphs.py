@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.claims import DEFINITIONS, accuracy, looked_at, neighbours, unprotected
+from dpglm.report.claims import DEFINITIONS, accuracy, looked_at, neighbours, spent, unprotected
 from dpglm.report.exports import words
 from dpglm.report.exports.references import DEFINITIONS as DEFINED_BY
 from dpglm.report.exports.references import DISCOVERIES, mechanisms
@@ -44,7 +44,7 @@ def dpia(records: Sequence[FitRecord], subject: Subject, facts: ReportFacts) -> 
         (
             f"Measures: noise from the {record.random_source}",
             f"plan: {plan}" if plan else "",
-            words.spent(record),
+            spent(record),
             words.trust(record, subject),
             f"software: dpglm {record.version}",
         ),
@@ -89,7 +89,7 @@ def methods(records: Sequence[FitRecord], subject: Subject, facts: ReportFacts) 
         f"standard errors and intervals: {intervals}" if intervals else "",
         accuracy(*records),
         f"bounds and levels were declared: {looked_at(record)}",
-        f"budget: {words.spent(record)}",
+        f"budget: {spent(record)}",
     )
     numbered = [f"[{place}] {reference}" for place, reference in enumerate(references, start=1)]
     return "\n\n".join([paragraph, "\n".join(numbered)]) + "\n"

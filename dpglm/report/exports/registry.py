@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.store import fingerprint
-from dpglm.report.claims import accuracy, looked_at, neighbours, unprotected
+from dpglm.report.claims import accuracy, looked_at, neighbours, spent, unprotected
 from dpglm.report.exports import words
 from dpglm.report.facts import NOT_STATED, ReportFacts
 from dpglm.report.section import Subject, shown
@@ -49,7 +49,7 @@ def registry(records: Sequence[FitRecord], subject: Subject, facts: ReportFacts)
             "model_name": "Central" if subject.curators == "one curator" else "Federated",
             "trust_assumptions": words.trust(record, subject),
             "release_type": "One release",
-            "release_type_details": words.sentences("this record is of one fit", words.spent(record)),
+            "release_type_details": words.sentences("this record is of one fit", spent(record)),
             "access_type": "Non-interactive",
         },
         "implementation": _implementation(records),
@@ -123,7 +123,7 @@ def _implementation(records: Sequence[FitRecord]) -> dict[str, str]:
             f"source of noise: {record.random_source}",
             words.NOT_COVERED,
         ),
-        "composition": words.sentences(words.spent(record), f"plan: {words.charge(record)[0] or NOT_STATED}"),
+        "composition": words.sentences(spent(record), f"plan: {words.charge(record)[0] or NOT_STATED}"),
         "post_processing": words.sentences(
             "coefficients, standard errors and tests follow from the releases",
             *words.told(records, words.penalties),

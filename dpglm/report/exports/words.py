@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from dpglm.postprocessing.declared import dispersion_notes, weight_notes
@@ -20,7 +19,6 @@ from dpglm.postprocessing.summary import (
 )
 from dpglm.privacy.events import TRUST
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.report.claims import composition
 from dpglm.report.section import Subject, price, shown
 from dpglm.tables.table import ABSENT, count
 
@@ -52,11 +50,6 @@ def cost(*records: FitRecord) -> str:
     whole, own = price(charge(records[0])[1]), price(records[0].guarantee)
     alone = "" if len(records) > 1 else f", and {own} for this one alone"
     return whole if equation_of(records[0]) is None else f"{whole} for all equations together{alone}"
-
-
-def spent(record: FitRecord) -> str:
-    """What a ledger says of the charge and of others."""
-    return composition(replace(record, part=None))
 
 
 def told(records: Sequence[FitRecord], say: Callable[[FitRecord], Iterable[str]]) -> tuple[str, ...]:
