@@ -69,7 +69,7 @@ site: $(VENV)/.tests
 docs: site
 	$(BIN)/python -m pytest -m "not audit" tests/browser/test_site.py tests/browser/test_axe.py
 
-$(VENV)/.package: pyproject.toml
+$(VENV)/.package: pyproject.toml dpglm/_row_loops.c
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable . --config-settings editable_mode=compat

@@ -43,6 +43,7 @@ from dpglm.spec.plan import Plan
 from dpglm.spec.planned_again import plan_of
 from dpglm.spec.profiled import informed
 from dpglm.spec.sites import site_schemas, site_tables
+from dpglm.threads import ONE_THREAD_EACH
 
 
 @overload
@@ -55,6 +56,7 @@ def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
 ) -> FitResult | SiteFits: ...
 @overload
 def fit(formula: str | Plan, data: object, **options: Unpack[FitOptions]) -> FitResult: ...
+@ONE_THREAD_EACH
 def fit(
     formula: str | Plan,
     data: object,
@@ -185,6 +187,7 @@ def fit(
     return run_at_sites(asked, tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas)
 
 
+@ONE_THREAD_EACH
 def plan(
     formula: str,
     schema: Schema | Mapping[str, Any] | str | PathLike[str],

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dpglm import row_loops
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Up to so many levels products are made with a table of the columns: one call, of few numbers.
@@ -52,14 +53,7 @@ def squares(weights: FloatVector, X: FloatBlock | FloatMatrix | FactorRows) -> F
         for corners, codes in zip(X.factors, X.codes, strict=True):
             found += corners.squares(weights[corners.start : corners.stop]).take(codes)
         return found
-    total, term = np.zeros(X.shape[1]), np.empty(X.shape[1])
-    for weight, entries in zip(weights.tolist(), X, strict=True):
-        term[:] = entries  # one coordinate at a time: a wide copy of all is fresh memory for each chunk
-        np.square(term, out=term)
-        if weight != 1.0:
-            term *= weight
-        total += term
-    return total
+    return row_loops.squares(weights, X)
 
 
 @dataclass(frozen=True, eq=False)

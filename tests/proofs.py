@@ -61,14 +61,25 @@ def fingerprint(node: ast.AST) -> str:
     return hashlib.sha256(ast.dump(tree, **more).encode()).hexdigest()[:16]
 
 
+def compiled(text: str) -> dict[str, str]:
+    """Fingerprints of the functions of a file in C: comments and layout do not count."""
+    code = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    found = re.findall(r"^(?:WIDE )?static [^;{}]*?\b(\w+)\(([^;{}]*\)\n\{.*?)^\}", code, flags=re.M | re.S)
+    return {name: hashlib.sha256(" ".join(body.split()).encode()).hexdigest()[:16] for name, body in found}
+
+
 @cache
 def package() -> dict[tuple[str, str], str]:
     """Fingerprints of all definitions, by path and qualified name."""
-    return {
+    known = {
         (path.relative_to(ROOT).as_posix(), name): fingerprint(node)
         for path in sorted(ROOT.rglob("*.py"))
         for name, node in definitions(path.read_text(encoding="utf-8")).items()
     }
+    for path in sorted(ROOT.rglob("*.c")):
+        marks = compiled(path.read_text(encoding="utf-8"))
+        known |= {(path.relative_to(ROOT).as_posix(), name): mark for name, mark in marks.items()}
+    return known
 
 
 def current(key: str) -> set[str]:

@@ -18,7 +18,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "typing": set(),
     "registry": {"errors"},
-    "factor_rows": {"typing"},
+    "_row_loops": set(),  # compiled
+    "row_loops": {"typing", "_row_loops"},
+    "factor_rows": {"typing", "row_loops"},
     "rows": {"typing", "threads", "factor_rows"},
     "kept_rows": {"rows", "errors", "factor_rows"},
     "wide_maps": {"errors", "typing", "factor_rows"},
@@ -48,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"*"},
 }
 BASE = {"errors", "typing", "registry", "factor_rows", "rows", "threads", "kept_rows", "wide_maps"}
+BASE |= {"row_loops", "_row_loops"}
 # Known to the rest of the package through registries alone.
 UNKNOWN = {"papers"}
 

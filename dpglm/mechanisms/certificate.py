@@ -14,6 +14,7 @@ from dpglm.factor_rows import FactorRows
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.optim.loss import Compensated
+from dpglm.row_loops import halved, predictors
 from dpglm.rows import ArrayChunk, RowChunk, Together, rows_at, total
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 from dpglm.wide_maps import wide_map
@@ -148,10 +149,7 @@ class Certified:
                 X, away = None, 0.0
                 if isinstance(piece.entries, FactorRows):
                     X = replace(piece.entries, numbers=piece.entries.numbers.astype(precision))
-                if X is None:
-                    wide = np.zeros((size, self.width), dtype=precision)
-                    wide[:, : piece.count] = piece.X
-                eta = _product(theta, wide[:, : piece.count]) if X is None else theta @ X
+                eta = predictors(theta, piece.X) if X is None else theta @ X
                 if piece.offset is not None:
                     eta = eta + piece.offset
                     away = float(np.abs(piece.offset).sum())
@@ -161,11 +159,7 @@ class Certified:
                 bare, slopes = slopes, slopes if piece.weight is None else slopes * piece.weight
                 moved += depth * (bent * (length + 1.0) + self.curvature * away)
                 if X is None:
-                    wide[:, : piece.count] *= slopes
-                    while wide.shape[1] > 1:
-                        half = wide.shape[1] // 2
-                        wide = wide[:, :half] + wide[:, half:]
-                    score = wide[:, 0]
+                    score = halved(piece.X, slopes, self.width)
                 else:
                     score = X @ slopes
                     coded += (X.additions + depth + 8) * float(np.abs(bare).sum())
@@ -219,16 +213,6 @@ class Certified:
 
 def _norm(values: NDArray[Any]) -> float:
     return float(np.sqrt(np.square(values).sum()))
-
-
-def _product(theta: FloatVector, wide: FloatMatrix) -> FloatVector:
-    """theta @ wide; numbers that are not doubles are multiplied column by column, which is faster."""
-    if theta.dtype == np.float64:
-        return theta @ wide
-    eta = np.zeros(wide.shape[1], dtype=theta.dtype)
-    for value, column in zip(theta, wide, strict=True):
-        eta += value * column
-    return eta
 
 
 def is_covered(family: Family, penalty: Penalty, penalised: int) -> bool:

@@ -35,6 +35,7 @@ from dpglm.mechanisms.whole_sums import Whole, WholeNumbers
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
 from dpglm.privacy.gdp import SAFETY
+from dpglm.row_loops import steps
 from dpglm.rows import ArrayChunk, RowChunk, total
 from dpglm.typing import SHARES, BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
@@ -262,16 +263,12 @@ class ColumnSums(SumRelease):
         group, member = _codes(X[0], self.groups)
         shares = member.astype(np.int64) if parts is None else np.where(member, parts, 0)
         numbers = X[1 : 1 + len(self.missing)]
-        present = np.isfinite(numbers) & member
-        steps = np.rint(np.clip(np.where(present, numbers, 0.0), -1.0, 1.0) * GRID)  # proof: clip
         columns = [self._by_group(group, shares[None])]
         if self.groups == 1 and parts is None:
-            wide = steps.astype(np.float64)
-            squared = np.einsum("ij,ij->i", wide, wide)
-            powers = np.stack([present.sum(axis=1), wide.sum(axis=1), squared], axis=1)
-            columns.append(powers.astype(np.int64).reshape(1, -1))  # proof: exact
+            columns.append(steps(numbers, member, GRID).reshape(1, -1))  # proof: clip, exact
         else:
-            whole = steps.astype(np.int64)
+            present = np.isfinite(numbers) & member
+            whole = np.rint(np.clip(np.where(present, numbers, 0.0), -1.0, 1.0) * GRID).astype(np.int64)
             weighted = whole * shares
             powers = np.stack([present * shares, weighted, weighted * whole], axis=1)
             columns.append(self._by_group(group, powers.reshape(3 * len(numbers), len(shares))))

@@ -216,11 +216,12 @@ class _Coordinates(RowView):
     def view(self, chunk: RowChunk) -> RowChunk:
         at, value = self._mapping.constant
         with np.errstate(all="ignore"):
-            group = np.where(chunk.entries[at] > 0.5 * value, 0.0, -1.0)
-            numbers = [2.0 / each * chunk.entries[column] for column, each in self._mapping.columns]
+            coordinates = np.empty((self.size, chunk.count), dtype=np.float32)
+            coordinates[0] = np.where(chunk.entries[at] > 0.5 * value, 0.0, -1.0)
+            for out, (column, each) in zip(coordinates[1:], self._mapping.columns, strict=False):
+                np.multiply(2.0 / each, chunk.entries[column], out=out)
             if self._mapping.response:
-                numbers.append(chunk.y if chunk.offset is None else chunk.y - chunk.offset)
-            coordinates = np.array([group, *numbers], dtype=np.float32)
+                coordinates[-1] = chunk.y if chunk.offset is None else chunk.y - chunk.offset
         return ArrayChunk(coordinates, chunk.y, None, chunk.share, chunk.share)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.mechanisms.mapped import ClassRows, RowMapping
-from dpglm.mechanisms.rows import LONGEST, MappedRows, RowView, finite, predictor, shortened
+from dpglm.mechanisms.rows import LONGEST, MappedRows, RowView, finite, shortened
 from dpglm.privacy.events import Fact
+from dpglm.row_loops import predictors
 from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatBlock, FloatVector, IntVector
 
@@ -141,7 +142,7 @@ class ResidualRows(MappedRows):
         self._point, self._unit = finite(at[size * size : size * (size + 1)]), float(at[-1])
 
     def _predictors(self, X: FloatBlock, chunk: RowChunk) -> FloatVector:
-        eta = predictor(self._point, X.astype(np.float64))
+        eta = predictors(self._point, X)
         return eta if chunk.offset is None else eta + chunk.offset
 
     def _residuals(self, X: FloatBlock, chunk: RowChunk) -> FloatVector:

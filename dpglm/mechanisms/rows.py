@@ -14,6 +14,7 @@ import numpy as np
 from dpglm.factor_rows import FactorRows, SimplexColumns, blanked, multiplied, squares
 from dpglm.kept_rows import KeptRows, Remembered, is_here
 from dpglm.mechanisms.base import Rows, release_error
+from dpglm.row_loops import predictors, product
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk, rows_at
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
@@ -25,25 +26,6 @@ FARTHEST = 2.0**100
 LONGEST = 1e12
 # What is left of a long row: far more than rounding, to float32 too, can make it longer.
 SHRINK = 1.0 - 2.0**-20
-
-
-def predictor(at: FloatVector, wide: FloatMatrix | Iterable[FloatVector]) -> FloatVector:
-    """x'at of each row, coordinate by coordinate; ``wide`` has rows as columns, shape (p, k).
-
-    A product of matrices may round a row differently in another place, and so let one row touch others.
-
-    Examples
-    --------
-    >>> predictor(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
-    array([2.5, 3. ])
-    """
-    eta: FloatVector | None = None
-    for value, column in zip(at.tolist(), wide, strict=True):
-        if eta is None:
-            eta, term = 0.0 + value * column, np.empty_like(column)
-        else:
-            eta += np.multiply(value, column, out=term)
-    return np.zeros(()) if eta is None else eta
 
 
 def finite(at: FloatVector) -> FloatVector:
@@ -71,11 +53,10 @@ def widened(chunk: RowChunk, at: FloatVector) -> Iterator[Piece]:
     width = max(64, _ENTRIES // len(at))
     for first in range(0, len(chunk.y), width):
         piece = rows_at(chunk, slice(first, first + width))
-        wide = piece.X.astype(np.float64)
-        eta = predictor(at, wide)
+        eta = predictors(at, piece.X)
         if piece.offset is not None:
             eta += piece.offset
-        yield Piece(wide, eta, piece.y, 1.0 if piece.weight is None else piece.weight)
+        yield Piece(piece.X.astype(np.float64), eta, piece.y, 1.0 if piece.weight is None else piece.weight)
 
 
 def chosen_rows(chunk: RowChunk, chosen: BoolVector) -> ArrayChunk:
@@ -190,16 +171,6 @@ def _within(chunk: RowChunk, weights: FloatVector) -> BoolVector:
         total *= chunk.weight if chunk.share is None else chunk.weight / chunk.share  # proof: shared
     within: BoolVector = total <= 1.0 - len(weights) * 2.0**-50
     return within
-
-
-def product(matrix: FloatMatrix, X: FloatBlock) -> FloatBlock:
-    """``matrix @ X`` of rows, shape (p, k), coordinate by coordinate, rounded to float32."""
-    wide = X.astype(np.float64)
-    mapped = np.empty((len(matrix), X.shape[1]), dtype=np.float32)
-    for out, row in zip(mapped, matrix, strict=True):
-        used = np.flatnonzero(row)  # zeros are left out, for speed; they are public
-        out[:] = predictor(row[used], (wide[at] for at in used.tolist()))
-    return mapped
 
 
 class MappedRows(RowView, ABC):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from dpglm.factor_rows import FactorRows
 from dpglm.glm.families.base import Family
+from dpglm.row_loops import predictors, score
 from dpglm.rows import ArrayChunk, Home, Placed, RowChunk, Together, home_of, placed, rows_at, total
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Bytes of the float64 working copy of a piece of rows, measured: in a cache, and few calls.
 _CACHE = 2**22
 _WIDEST, _NARROWEST = 8192, 128
+# And of a piece in float32 that two loops read one after the other.
+_NEAR = 2**19
 # Below this a row's curvature is nothing beside the others', and its products would be slow denormal numbers.
 _SMALLEST_ROOT = np.float32(1e-15)
 
@@ -88,9 +90,13 @@ class ChunkLoss:
 
         def part(chunks: Iterable[RowChunk]) -> Compensated:
             found = Compensated.zeros(self.size)
-            for piece, X in self._read(chunks):
-                slope = self.family.slope(_predictor(theta, X, piece), piece.y)
-                found += Compensated(X @ _weighted(slope, piece), np.zeros(self.size))
+            for piece in self._read(chunks):
+                X = piece.entries
+                if isinstance(X, FactorRows):
+                    X = replace(X, numbers=X.numbers.astype(np.float64))
+                slope = _weighted(self.family.slope(_predictor(theta, X, piece), piece.y), piece)
+                sums = X @ slope if isinstance(X, FactorRows) else score(X, slope)
+                found += Compensated(sums, np.zeros(self.size))
             return found
 
         found = total(self.chunks(), part)
@@ -114,21 +120,19 @@ class ChunkLoss:
 
         def part(chunks: Iterable[RowChunk]) -> Together:
             gradient, hessian = np.zeros(self.size), np.zeros((count, count))
-            scaled32 = np.empty((count, 0 if precise else self._width), dtype=np.float32)
-            for piece, X in self._pieces(chunks):
+            precision = np.dtype(np.float64 if precise else np.float32)
+            buffer = np.empty((count, self._width), dtype=precision)
+            for piece in self._pieces(chunks, self._width):
+                X = piece.X
                 eta = _predictor(theta, X, piece)
-                gradient += X @ _weighted(self.family.slope(eta, piece.y), piece)
+                gradient += score(X, _weighted(self.family.slope(eta, piece.y), piece))
                 root = np.sqrt(self.family.curvature(eta, piece.y))
                 scale = root if piece.weight is None else root * np.sqrt(piece.weight)
-                if precise:
-                    scaled = (X if variables is None else X[variables]) * scale
-                    hessian += scaled @ scaled.T
-                else:
-                    narrow = scale.astype(np.float32)
-                    narrow[root < _SMALLEST_ROOT] = 0.0
-                    chosen = piece.X if variables is None else piece.X[variables]
-                    light = np.multiply(chosen, narrow, out=scaled32[:, : narrow.size])
-                    hessian += light @ light.T
+                if not precise:
+                    scale = np.where(root < _SMALLEST_ROOT, 0.0, scale).astype(precision)
+                chosen = X if variables is None else X[variables]
+                scaled = np.multiply(chosen, scale, out=buffer[:, : piece.count], dtype=precision)
+                hessian += scaled @ scaled.T
             return Together((gradient, hessian))
 
         gradient, hessian = total(self.chunks(), part)
@@ -198,30 +202,21 @@ class ChunkLoss:
         width = _CACHE // (8 * max(self.size, 1)) // 64 * 64
         return min(max(width, _NARROWEST), _WIDEST)
 
-    def _read(self, chunks: Iterable[RowChunk]) -> Iterator[tuple[RowChunk, FloatMatrix | FactorRows]]:
-        """Rows, some at a time, and what is multiplied: numbers and codes, or see `_pieces`."""
-        for coded, some in groupby(chunks, lambda chunk: isinstance(chunk.entries, FactorRows)):
-            if not coded:
-                yield from self._pieces(some)
-                continue
-            for chunk in some:
-                assert isinstance(chunk.entries, FactorRows), "grouped so"
-                yield chunk, replace(chunk.entries, numbers=chunk.entries.numbers.astype(np.float64))
+    def _read(self, chunks: Iterable[RowChunk]) -> Iterator[RowChunk]:
+        """Rows, as many at a time as stay in a cache between two loops; numbers and codes all at once."""
+        width = max(_NEAR // (4 * max(self.size, 1)) // 64 * 64, _NARROWEST)
+        for chunk in chunks:
+            yield from (chunk,) if isinstance(chunk.entries, FactorRows) else self._pieces((chunk,), width)
 
-    def _pieces(self, chunks: Iterable[RowChunk]) -> Iterator[tuple[ArrayChunk, FloatMatrix]]:
-        """Rows, some at a time, and a copy of them in float64, which the next one overwrites."""
-        width = self._width
-        buffer = np.empty((self.size, width))
+    def _pieces(self, chunks: Iterable[RowChunk], width: int) -> Iterator[ArrayChunk]:
+        """Rows, so many at a time."""
         for chunk in chunks:
             for first in range(0, chunk.count, width):
-                piece = rows_at(chunk, slice(first, first + width))
-                wide = buffer[:, : piece.count]
-                np.copyto(wide, piece.X)
-                yield piece, wide
+                yield rows_at(chunk, slice(first, first + width))
 
 
-def _predictor(theta: FloatVector, X: FloatMatrix | FactorRows, piece: RowChunk) -> FloatVector:
-    eta: FloatVector = theta @ X
+def _predictor(theta: FloatVector, X: FloatBlock | FactorRows, piece: RowChunk) -> FloatVector:
+    eta = theta @ X if isinstance(X, FactorRows) else predictors(theta, X)
     if piece.offset is not None:
         eta += piece.offset
     return eta

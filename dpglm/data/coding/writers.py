@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.coding.geometry import Group, Part, Product
 from dpglm.factor_rows import SimplexColumns
+from dpglm.row_loops import affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +47,19 @@ class GroupWriter:
 
     def write(self, read: list[NDArray[Any]], rows: NDArray[Any]) -> None:
         """Fill its columns from what the factors read, shapes (k,) or (m, k)."""
+        if self._number is not None:
+            part = self._number
+            affine(read[part.factor], part.shift, part.scale, rows[self.columns.start])
+            return
         values = [self._product(product, read, rows.shape[1]) for product in self.products]
         rows[self.columns] = sum(values[1:], values[0])
+
+    @cached_property
+    def _number(self) -> Part | None:
+        """The number that it writes, if it writes nothing else."""
+        only = self.products[0]
+        plain = len(self.products) == len(only.parts) == 1 and only.mixing is None
+        return only.parts[0] if plain and only.parts[0].table is None else None
 
     def _product(self, product: Product, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
         """Rows of a product, shape (m, k)."""

@@ -18,7 +18,8 @@ import numpy as np
 from dpglm.data.schema.dates import DateReading
 from dpglm.data.tables.cells import Blank, Cell, Level, items_of, label_of, numbers_of_cells
 from dpglm.errors import SchemaError, shown
-from dpglm.typing import BoolVector, FloatVector
+from dpglm.row_loops import bounded
+from dpglm.typing import FloatVector
 
 # Stands for a code of missing values among positions of levels.
 MISSING: Final = -2
@@ -35,8 +36,8 @@ class NumberReading:
     >>> reading = NumberReading(",", ".", (999,), infinite=False)
     >>> reading.numbers(["1.234,5", "1.5", "999"])
     array([1234.5,    nan,  999. ])
-    >>> reading.unusable(np.array([999.0, np.inf, 3.0]))
-    array([ True,  True, False])
+    >>> reading.within(np.array([999.0, np.inf, 3.0, -1.0]), 0.0, 100.0)
+    array([nan, nan,  3.,  0.])
     """
 
     decimal: str
@@ -58,12 +59,12 @@ class NumberReading:
             return numbers_of_cells(cells)
         return numbers_of_cells([self.respelled(cell) if isinstance(cell, str) else cell for cell in cells])
 
-    def unusable(self, numbers: FloatVector) -> BoolVector:
-        """Which numbers say that there is none; NaN is not among them."""
-        found = np.zeros(len(numbers), dtype=np.bool_) if self.infinite else np.isinf(numbers)
+    def within(self, numbers: FloatVector, low: float, high: float) -> FloatVector:
+        """Numbers cut to bounds, NaN where a number says that there is none."""
+        values = bounded(numbers, low, high, infinite=self.infinite)
         for code in self._codes:
-            found |= numbers == code
-        return found
+            np.copyto(values, np.nan, where=numbers == code)
+        return values
 
     @cached_property
     def _codes(self) -> list[float]:

@@ -156,10 +156,7 @@ class Numeric:
         if numbers is None:
             cells, index = cells_of_column(column)
             numbers = self.reading.numbers(cells)[index]
-        with np.errstate(invalid="ignore"):
-            values = np.maximum(numbers, self.low)
-            np.minimum(values, self.high, out=values)
-            np.copyto(values, np.nan, where=self.reading.unusable(numbers))
+        values = self.reading.within(numbers, self.low, self.high)
         if not isinstance(self.missing, str):
             np.copyto(values, self.missing, where=np.isnan(values))
         return values

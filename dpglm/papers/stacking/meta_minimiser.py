@@ -15,9 +15,10 @@ from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Rows, WorstCase, wo
 from dpglm.mechanisms.mapped import Wrapper
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import finite, predictor, unweighted
+from dpglm.mechanisms.rows import finite, unweighted
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.row_loops import predictors
 from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -42,11 +43,11 @@ class _Answers:
     def chunks(self) -> Iterator[RowChunk]:
         count = len(self._coefficients)
         for block in unweighted(self._rows):
-            wide = block.X.astype(np.float64)
+            X = block.X
             # Row by row: neighbours differ in the answers to one row and in no other.
-            log_odds = np.array([predictor(coefficients, wide) for coefficients in self._coefficients])
+            log_odds = np.array([predictors(coefficients, X) for coefficients in self._coefficients])
             answers = 2.0 / math.sqrt(count) * (expit(log_odds) - 0.5)
-            usable = np.any(block.X != 0.0, axis=0)
+            usable = np.any(X != 0.0, axis=0)
             made = np.concatenate([np.full((1, len(block.y)), INTERCEPT), LEFT * answers])  # proof: norm
             made = np.where(usable & np.isfinite(made).all(axis=0), made, 0.0)
             yield ArrayChunk(np.ascontiguousarray(made, dtype=np.float32), block.y, block.offset)

@@ -12,11 +12,11 @@ import numpy as np
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import CHOSEN, FAR, WHY_SUM, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource, add_laplace, laplace_price
-from dpglm.mechanisms.rows import predictor
 from dpglm.mechanisms.whole_sums import Whole, WholeNumbers
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, PureEvent, ReleaseDescription
 from dpglm.privacy.gdp import SAFETY
+from dpglm.row_loops import predictors
 from dpglm.rows import ArrayChunk, RowChunk, total
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
@@ -118,10 +118,11 @@ class HeldOutErrors(Release):
 
     def _steps(self, chunk: RowChunk, models: FloatMatrix) -> IntVector:
         """Squared errors in steps of the grid, shape (m, k)."""
-        usable, wide = chunk.X.any(axis=0), chunk.X.astype(np.float64)
+        X = chunk.X
+        usable = X.any(axis=0)
         errors = []
         for family, model in zip(self.families, models, strict=True):
-            eta = predictor(model, wide) + (0.0 if chunk.offset is None else chunk.offset)
+            eta = predictors(model, X) + (0.0 if chunk.offset is None else chunk.offset)
             low, high = family.response_bounds
             predicted = np.clip(family.prediction(eta), low, high)
             error = np.square((predicted - chunk.y) / (high - low))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpglm.factor_rows import squares
-from dpglm.mechanisms.rows import predictor
+from dpglm.row_loops import predictors
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -22,5 +22,5 @@ def test_predictors_and_squares_are_added_coordinate_by_coordinate(dtype: Any) -
         for value, weight, entries in zip(at, weights, X[:, rows].astype(np.float64), strict=True):
             eta = eta + value * entries
             length = length + weight * entries**2
-        np.testing.assert_array_equal(predictor(at, X[:, rows].astype(np.float64)), eta)
+        np.testing.assert_array_equal(predictors(at, X[:, rows].astype(np.float64)), eta)
         np.testing.assert_array_equal(squares(weights, X[:, rows]), length)

@@ -15,7 +15,7 @@ from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
-from dpglm.mechanisms.rows import predictor
+from dpglm.row_loops import predictors
 from dpglm.rows import ArrayChunk
 
 
@@ -77,7 +77,7 @@ def test_parts_are_dealt_out_by_place_across_blocks() -> None:
 def test_a_point_of_another_length_than_the_rows_is_no_point() -> None:
     for size in (1, 3):
         with pytest.raises(ValueError, match="zip"):
-            predictor(np.ones(size), np.ones((2, 4)))
+            predictors(np.ones(size), np.ones((2, 4)))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])

@@ -1,0 +1,199 @@
+"""Inner loops over coded rows, in a small compiled file where it was built, else in numpy.
+
+But for `score`, both give the same bits: what is added to what, and in which order, is part of what each loop
+is. So a row's numbers depend on that row alone, wherever it stands and on whatever machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
+
+# Of the compiled file that these loops go with.
+_VERSION: Final = 1
+_compiled: Any
+try:
+    from dpglm import _row_loops as _compiled
+except ImportError:  # there was no compiler where the package was installed
+    _compiled = None
+if _compiled is not None and (_compiled.VERSION != _VERSION or np.dtype(np.intp).char != "l"):
+    _compiled = None  # left from another version; or places are not what it reads
+
+
+def _read(X: NDArray[Any], *vectors: NDArray[Any]) -> bool:
+    """Whether the compiled file reads these rows, and vectors of doubles beside them."""
+    return (
+        _compiled is not None
+        and X.dtype == np.float32
+        and (X.shape[1] < 2 or X.strides[1] == 4)
+        and all(vector.dtype == np.float64 for vector in vectors)
+    )
+
+
+def _solid(array: NDArray[Any], spread: bool = False) -> NDArray[Any]:
+    """The array, aligned, which arrays from elsewhere may not be; and in one piece unless ``spread``."""
+    sound = array.flags.aligned and (spread or array.flags.c_contiguous)
+    return array if sound else array.copy()
+
+
+def bounded(column: FloatVector, low: float, high: float, *, infinite: bool) -> FloatVector:
+    """Numbers cut to bounds, shape (k,); NaN stays, and infinities are NaN unless they may be ``infinite``.
+
+    Examples
+    --------
+    >>> bounded(np.array([-3.0, np.nan, 0.5, np.inf]), 0.0, 1.0, infinite=False)
+    array([0. , nan, 0.5, nan])
+    """
+    if _compiled is not None and column.dtype == np.float64 and column.strides[0] % 8 == 0:
+        values = np.empty(len(column))
+        _compiled.bounded(np.array([low, high, float(not infinite)]), _solid(column, True), values)
+        return values
+    with np.errstate(invalid="ignore"):
+        values = np.maximum(column, low)
+        np.minimum(values, high, out=values)
+    if not infinite:
+        np.copyto(values, np.nan, where=np.isinf(column))
+    return values
+
+
+def affine(column: NDArray[Any], shift: float, scale: float, out: NDArray[Any]) -> None:
+    """Write ``(column - shift) * scale`` in double precision, rounded once, to ``out``, shape (k,).
+
+    Examples
+    --------
+    >>> out = np.empty(2, dtype=np.float32)
+    >>> affine(np.array([20.0, 80.0]), 50.0, 1 / 60, out)
+    >>> out
+    array([-0.5,  0.5], dtype=float32)
+    """
+    if _compiled is not None and column.dtype == np.float64 and out.dtype == np.float32:
+        _compiled.affine(np.array([shift, scale]), _solid(column), out)
+    else:
+        np.multiply(column - shift, scale, out=out, casting="same_kind")
+
+
+def predictors(at: NDArray[Any], X: NDArray[Any]) -> FloatVector:
+    """x'at of each row, coordinate by coordinate, at the precision of ``at``; X has shape (p, k).
+
+    A product of matrices may round a row differently in another place, and so let one row touch others.
+
+    Examples
+    --------
+    >>> predictors(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
+    array([2.5, 3. ])
+    """
+    eta = np.zeros(X.shape[1], dtype=at.dtype)
+    if _read(X, at):
+        _compiled.predictors(_solid(at), _solid(X, True), eta)
+        return eta
+    term = np.empty_like(eta)
+    for value, column in zip(at, X, strict=True):
+        eta += np.multiply(value, column, out=term, dtype=eta.dtype)
+    return eta
+
+
+def squares(weights: FloatVector, X: NDArray[Any]) -> FloatVector:
+    """Weighted sum of squares of each row, coordinate by coordinate; X has shape (p, k).
+
+    Examples
+    --------
+    >>> squares(np.array([1.0, 0.5]), np.array([[3.0, 1.0], [4.0, 2.0]]))
+    array([17.,  3.])
+    """
+    total = np.zeros(X.shape[1])
+    if _read(X, weights):
+        _compiled.squares(_solid(weights), _solid(X, True), total)
+        return total
+    term = np.empty_like(total)
+    for weight, entries in zip(weights.tolist(), X, strict=True):
+        term[:] = entries  # one coordinate at a time: a wide copy of all is fresh memory for each chunk
+        np.square(term, out=term)
+        if weight != 1.0:
+            term *= weight
+        total += term
+    return total
+
+
+def product(matrix: FloatMatrix, X: FloatBlock) -> FloatBlock:
+    """``matrix @ X`` of rows, shape (p, k), coordinate by coordinate, rounded to float32.
+
+    Zeros of the matrix are left out, for speed; they are public.
+
+    Examples
+    --------
+    >>> product(np.array([[2.0, 0.0], [1.0, -1.0]]), np.float32([[1, 2], [3, 4]]))
+    array([[ 2.,  4.],
+           [-2., -2.]], dtype=float32)
+    """
+    mapped = np.empty((len(matrix), X.shape[1]), dtype=np.float32)
+    used = matrix != 0.0
+    if _read(X, matrix):
+        places, ends = np.ascontiguousarray(np.nonzero(used)[1]), np.cumsum(used.sum(axis=1))
+        _compiled.product(matrix[used], places, ends, _solid(X, True), mapped)
+        return mapped
+    wide = X.astype(np.float64)
+    for out, row, chosen in zip(mapped, matrix, used, strict=True):
+        out[:] = predictors(row[chosen], wide[chosen])
+    return mapped
+
+
+def score(X: FloatBlock, values: FloatVector) -> FloatVector:
+    """The sum of rows, shape (p, k), times ``values``, in some order.
+
+    Examples
+    --------
+    >>> score(np.float32([[1, 2], [3, 4]]), np.array([1.0, -1.0]))
+    array([-1., -1.])
+    """
+    if not _read(X, values):
+        return np.asarray(X.astype(np.float64) @ values)
+    total = np.empty(len(X))
+    _compiled.score(_solid(values), _solid(X, True), total)
+    return total
+
+
+def halved(X: FloatBlock, values: NDArray[Any], width: int) -> FloatVector:
+    """The sum of rows times ``values``, at their precision: one half is added to the other, again and again.
+
+    There are at most ``width`` rows, a power of 2; rows of zeros make up what is missing.
+
+    Examples
+    --------
+    >>> halved(np.float32([[1, 2, 3]]), np.ones(3), 4)
+    array([6.])
+    """
+    total = np.empty(len(X), dtype=values.dtype)
+    if _read(X, values):
+        _compiled.halved(_solid(values), _solid(X, True), np.empty(width), total)
+        return total
+    wide = np.zeros((len(X), width), dtype=values.dtype)
+    wide[:, : X.shape[1]] = X
+    wide[:, : X.shape[1]] *= values
+    while wide.shape[1] > 1:
+        half = wide.shape[1] // 2
+        wide = wide[:, :half] + wide[:, half:]
+    return wide[:, 0]
+
+
+def steps(X: FloatBlock, counted: NDArray[np.bool_], grid: int) -> IntVector:
+    """Of each coordinate, over counted rows: finite numbers, sum of their places, of squares; shape (p, 3).
+
+    Places are whole steps of 1 / ``grid``, a power of 2, from -1 to 1, to which numbers are cut.
+
+    Examples
+    --------
+    >>> steps(np.float32([[0.5, np.nan, 7, 0.1]]), np.array([True, True, True, False]), 4)
+    array([[ 2,  6, 20]])
+    """
+    if _read(X):
+        sums = np.empty(3 * len(X))
+        _compiled.steps(counted.astype(np.float32), _solid(X, True), np.array([float(grid)]), sums)
+        return sums.astype(np.int64).reshape(-1, 3)
+    present = np.isfinite(X) & counted
+    places = np.rint(np.clip(np.where(present, X, 0.0), -1.0, 1.0) * grid).astype(np.float64)
+    squared = np.einsum("ij,ij->i", places, places)
+    return np.stack([present.sum(axis=1), places.sum(axis=1), squared], axis=1).astype(np.int64)
