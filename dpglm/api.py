@@ -56,7 +56,6 @@ def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
 ) -> FitResult | SiteFits: ...
 @overload
 def fit(formula: str | Plan, data: object, **options: Unpack[FitOptions]) -> FitResult: ...
-@ONE_THREAD_EACH
 def fit(
     formula: str | Plan,
     data: object,
@@ -169,25 +168,28 @@ def fit(
     budget = privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
     opened = ledgers_of(ledger, key)
-    if family == MULTINOMIAL:
-        declared = informed(find_schema(one_table(data), schema, formula), profile)
-        levels = LevelPlan.of(asked_of, formula, declared, budget)
-        return levels.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
-    if not is_sites(data):
-        spec = asked_of(formula, informed(find_schema(data, schema, formula), profile))
-        counted = spec.method.planned_by_row_count and spec.rows_are_public
-        n = spec.coded_model.design(data).row_count() if counted else None
-        asked = advised(spec.plan(n=n), opened, seeded=seed is not None)
-        return asked.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
-    tables = site_tables(data)
-    schemas = site_schemas(tables, formula) if schema is None else dict.fromkeys(tables, Schema.of(schema))
-    schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
-    spec = asked_of(formula, next(iter(schemas.values()))).among(tuple(schemas.values()))
-    asked = advised(spec.plan(), opened, seeded=seed is not None)
-    return run_at_sites(asked, tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas)
+    with ONE_THREAD_EACH:
+        if family == MULTINOMIAL:
+            declared = informed(find_schema(one_table(data), schema, formula), profile)
+            levels = LevelPlan.of(asked_of, formula, declared, budget)
+            return levels.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
+        if not is_sites(data):
+            spec = asked_of(formula, informed(find_schema(data, schema, formula), profile))
+            counted = spec.method.planned_by_row_count and spec.rows_are_public
+            n = spec.coded_model.design(data).row_count() if counted else None
+            asked = advised(spec.plan(n=n), opened, seeded=seed is not None)
+            return asked.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
+        tables = site_tables(data)
+        one = None if schema is None else Schema.of(schema)
+        schemas = site_schemas(tables, formula) if one is None else dict.fromkeys(tables, one)
+        schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
+        spec = asked_of(formula, next(iter(schemas.values()))).among(tuple(schemas.values()))
+        asked = advised(spec.plan(), opened, seeded=seed is not None)
+        return run_at_sites(
+            asked, tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas
+        )
 
 
-@ONE_THREAD_EACH
 def plan(
     formula: str,
     schema: Schema | Mapping[str, Any] | str | PathLike[str],
@@ -258,9 +260,10 @@ def plan(
     declared = informed(schema_of(schema, formula), profile)
     asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
     asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights)
-    if family == MULTINOMIAL:
-        return LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)
-    return asked_of(formula, declared).plan(n=n)
+    with ONE_THREAD_EACH:
+        if family == MULTINOMIAL:
+            return LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)
+        return asked_of(formula, declared).plan(n=n)
 
 
 def audit(
