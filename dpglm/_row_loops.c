@@ -22,7 +22,7 @@
 #endif
 
 /* Raised with every change of what a loop gives or is given, here and in `row_loops.py`. */
-#define VERSION 1
+#define VERSION 2
 
 /* Rows whose sums stay in the innermost cache. */
 #define TILE 512
@@ -46,7 +46,8 @@ static int opened(PyObject *object, Array *array, int dimensions, char kind, int
         return -1;
     Py_buffer *view = &array->view;
     int last = view->ndim - 1;
-    if (view->ndim == dimensions && view->format[0] == kind && view->format[1] == 0
+    int known = kind == 'c' ? strchr("BHI", view->format[0]) != NULL : view->format[0] == kind;
+    if (view->ndim == dimensions && known && view->format[0] != 0 && view->format[1] == 0
         && (spread || view->shape[last] < 2 || view->strides[last] == view->itemsize)
         && view->strides[0] % view->itemsize == 0) {
         array->inner = view->shape[last];
@@ -65,7 +66,7 @@ static void closed(Array *arrays, int count)
         PyBuffer_Release(&arrays[count].view);
 }
 
-/* Opens arguments by a letter each: d f l vectors of doubles, floats and places, s one that may be spread, F rows;
+/* Opens arguments by a letter each: d f l vectors of doubles, floats and places, s one that may be spread, c codes, F rows, D sums;
    the last one is written to. */
 static int arguments(PyObject *args, const char *kinds, Array *arrays)
 {
@@ -75,8 +76,8 @@ static int arguments(PyObject *args, const char *kinds, Array *arrays)
         return -1;
     }
     for (int at = 0; at < count; at++) {
-        char kind = kinds[at] == 'F' ? 'f' : kinds[at] == 's' ? 'd' : kinds[at];
-        int dimensions = kinds[at] == 'F' ? 2 : 1, spread = kinds[at] == 's';
+        char kind = kinds[at] == 'F' ? 'f' : kinds[at] == 's' || kinds[at] == 'D' ? 'd' : kinds[at];
+        int dimensions = kinds[at] == 'F' || kinds[at] == 'D' ? 2 : 1, spread = kinds[at] == 's';
         if (opened(PyTuple_GetItem(args, at), &arrays[at], dimensions, kind, spread, at == count - 1) < 0) {
             closed(arrays, at);
             return -1;
@@ -420,7 +421,49 @@ static PyObject *affine(PyObject *self, PyObject *args)
     return finished(a, 3, fitting);
 }
 
+/* sums[part][codes[i]] += values[i], row by row; a part has so many rows that the parts hold all. */
+#define SCATTERED(name, code)                                                                                       \
+    static int name(const double *values, const code *codes, Py_ssize_t k, Py_ssize_t part, double *sums,           \
+                    Py_ssize_t step, Py_ssize_t width)                                                              \
+    {                                                                                                               \
+        for (Py_ssize_t first = 0; first < k; first += part, sums += step)                                          \
+            for (Py_ssize_t i = first; i < k && i < first + part; i++) {                                            \
+                if ((Py_ssize_t)codes[i] >= width)                                                                  \
+                    return 0;                                                                                       \
+                sums[codes[i]] += values[i];                                                                        \
+            }                                                                                                       \
+        return 1;                                                                                                   \
+    }
+SCATTERED(scattered_bytes, unsigned char)
+SCATTERED(scattered_shorts, unsigned short)
+SCATTERED(scattered_words, unsigned int)
+
+static PyObject *scattered(PyObject *self, PyObject *args)
+{
+    Array a[3];
+    if (arguments(args, "dcD", a) < 0)
+        return NULL;
+    Py_ssize_t k = a[0].inner, parts = a[2].outer, part = parts ? (k + parts - 1) / parts : 0;
+    part = part < TILE ? TILE : part;
+    int fitting = k == a[1].inner && parts * part >= k;
+    if (fitting) {
+        double *sums = a[2].view.buf;
+        const void *codes = a[1].view.buf;
+        Py_ssize_t size = a[1].view.itemsize, step = a[2].step, width = a[2].inner;
+        Py_BEGIN_ALLOW_THREADS
+        if (size == 1)
+            fitting = scattered_bytes(a[0].view.buf, codes, k, part, sums, step, width);
+        else if (size == 2)
+            fitting = scattered_shorts(a[0].view.buf, codes, k, part, sums, step, width);
+        else
+            fitting = scattered_words(a[0].view.buf, codes, k, part, sums, step, width);
+        Py_END_ALLOW_THREADS
+    }
+    return finished(a, 3, fitting);
+}
+
 static PyMethodDef methods[] = {
+    {"scattered", scattered, METH_VARARGS, NULL},
     {"bounded", bounded, METH_VARARGS, NULL},
     {"affine", affine, METH_VARARGS, NULL},
     {"predictors", predictors, METH_VARARGS, NULL},

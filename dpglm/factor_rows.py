@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm import row_loops
+from dpglm.row_loops import STRETCH
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Up to so many levels products are made with a table of the columns: one call, of few numbers.
 _TABLE: Final = 256
-# Rows that are added one by one; then such sums are.
-_STRETCH: Final = 512
 
 Values = TypeVar("Values", bound="NDArray[Any] | FactorRows")
 
@@ -200,11 +199,11 @@ class FactorRows:
     @property
     def additions(self) -> int:
         """A sum of rows takes each summand through at most so many additions, before those over levels."""
-        return _STRETCH + -(-self.shape[1] // _STRETCH)
+        return STRETCH + -(-self.shape[1] // STRETCH)
 
     def __rmatmul__(self, theta: NDArray[Any]) -> NDArray[Any]:
         """Linear predictors, shape (k,)."""
-        eta = theta[self.places] @ self.numbers.astype(theta.dtype, copy=False)
+        eta = row_loops.predictors(theta[self.places], self.numbers)
         for corners, codes in zip(self.factors, self.codes, strict=True):
             eta = eta + corners.values(theta[corners.start : corners.stop]).take(codes)
         return np.asarray(eta)
@@ -212,14 +211,10 @@ class FactorRows:
     def __matmul__(self, values: NDArray[Any]) -> NDArray[Any]:
         """The sum of rows times ``values``, shape (p,)."""
         score = np.zeros(self.shape[0], dtype=values.dtype)
-        numbers = self.numbers.astype(values.dtype, copy=False)
-        parts = [slice(first, first + _STRETCH) for first in range(0, len(values), _STRETCH)]
-        score[self.places] = sum(numbers[:, part] @ values[part] for part in parts)
+        score[self.places] = row_loops.score(self.numbers, values)
         for corners, codes in zip(self.factors, self.codes, strict=True):
-            sums = np.zeros((len(parts), corners.levels + 1), dtype=values.dtype)
-            for each, part in zip(sums, parts, strict=True):
-                np.add.at(each, codes[part], values[part])
-            score[corners.start : corners.stop] = corners.sums(sums.sum(axis=0))
+            sums = row_loops.scattered(values, codes, corners.levels + 1).sum(axis=0)
+            score[corners.start : corners.stop] = corners.sums(sums)
         return score
 
     def __getitem__(self, at: int) -> FloatBlock:

@@ -266,22 +266,20 @@ class _ScratchFile:
         return start
 
     def read(self, start: int, arrays: Sequence[NDArray[Any]]) -> None:
-        """Fill them with what was written at a place."""
-        with self._lock:
-            try:
-                self._file.seek(start)
-                for array in arrays:
-                    left = _bytes_of(array)
-                    while left and (count := self._file.readinto(left)):
-                        left = left[count:]
-                    if left:
-                        raise EOFError
-            except (OSError, EOFError):
-                raise DpglmError(
-                    "a scratch file that does not give back what was written",
-                    expected="a sound disk",
-                    remedy="Set DPGLM_SCRATCH to a folder on another disk, or to off.",
-                ) from None
+        """Fill them with what was written at a place; threads do not wait for one another."""
+        try:
+            for array in arrays:
+                left = _bytes_of(array)
+                while left and (count := os.preadv(self._file.fileno(), [left], start)):
+                    left, start = left[count:], start + count
+                if left:
+                    raise EOFError
+        except (OSError, EOFError):
+            raise DpglmError(
+                "a scratch file that does not give back what was written",
+                expected="a sound disk",
+                remedy="Set DPGLM_SCRATCH to a folder on another disk, or to off.",
+            ) from None
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

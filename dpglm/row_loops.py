@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 
+# Rows that are added one by one; then such sums are.
+STRETCH: Final = 512
 # Of the compiled file that these loops go with.
-_VERSION: Final = 1
+_VERSION: Final = 2
 _compiled: Any
 try:
     from dpglm import _row_loops as _compiled
@@ -141,19 +143,44 @@ def product(matrix: FloatMatrix, X: FloatBlock) -> FloatBlock:
     return mapped
 
 
-def score(X: FloatBlock, values: FloatVector) -> FloatVector:
-    """The sum of rows, shape (p, k), times ``values``, in some order.
+def score(X: FloatBlock, values: NDArray[Any]) -> FloatVector:
+    """The sum of rows, shape (p, k), times ``values``, at their precision, in some order.
+
+    A summand goes through at most `STRETCH` + k / `STRETCH` additions, the second rounded up.
 
     Examples
     --------
     >>> score(np.float32([[1, 2], [3, 4]]), np.array([1.0, -1.0]))
     array([-1., -1.])
     """
+    total = np.zeros(len(X), dtype=values.dtype)
     if not _read(X, values):
-        return np.asarray(X.astype(np.float64) @ values)
-    total = np.empty(len(X))
+        for first in range(0, len(values), STRETCH):
+            part = slice(first, first + STRETCH)
+            total += X[:, part].astype(values.dtype, copy=False) @ values[part]
+        return total
     _compiled.score(_solid(values), _solid(X, True), total)
     return total
+
+
+def scattered(values: NDArray[Any], codes: NDArray[Any], width: int) -> NDArray[Any]:
+    """Sums of ``values`` with each code below ``width``, at their precision; shape (parts, width).
+
+    A part is the sum of `STRETCH` rows, one by one.
+
+    Examples
+    --------
+    >>> scattered(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0], dtype=np.uint8), 3)
+    array([[5., 0., 2.]])
+    """
+    sums = np.zeros((max(-(-len(values) // STRETCH), 1), width), dtype=values.dtype)
+    if _compiled is not None and values.dtype == np.float64 and codes.dtype.char in "BHI":
+        _compiled.scattered(_solid(values), _solid(codes), sums)
+        return sums
+    for each, first in zip(sums, range(0, len(values), STRETCH), strict=False):
+        part = slice(first, first + STRETCH)
+        np.add.at(each, codes[part], values[part])
+    return sums
 
 
 def halved(X: FloatBlock, values: NDArray[Any], width: int) -> FloatVector:

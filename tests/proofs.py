@@ -62,9 +62,10 @@ def fingerprint(node: ast.AST) -> str:
 
 
 def compiled(text: str) -> dict[str, str]:
-    """Fingerprints of the functions of a file in C: comments and layout do not count."""
+    """Fingerprints of functions and long macros of a file in C: comments and layout do not count."""
     code = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     found = re.findall(r"^(?:WIDE )?static [^;{}]*?\b(\w+)\(([^;{}]*\)\n\{.*?)^\}", code, flags=re.M | re.S)
+    found += re.findall(r"^#define (\w+)(\((?:.*\\\n)+.*)$", code, flags=re.M)
     return {name: hashlib.sha256(" ".join(body.split()).encode()).hexdigest()[:16] for name, body in found}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -146,23 +146,21 @@ class Certified:
             found, rows, blocks = Compensated.zeros(size, precision), 0, 0
             coded, moved = 0.0, 0.0
             for piece in self._read(chunks):
-                X, away = None, 0.0
-                if isinstance(piece.entries, FactorRows):
-                    X = replace(piece.entries, numbers=piece.entries.numbers.astype(precision))
-                eta = predictors(theta, piece.X) if X is None else theta @ X
+                X, away = piece.entries, 0.0
+                eta = theta @ X if isinstance(X, FactorRows) else predictors(theta, X)
                 if piece.offset is not None:
                     eta = eta + piece.offset
                     away = float(np.abs(piece.offset).sum())
                 slopes = self.family.slope(eta, piece.y)
-                depth = (size if X is None else X.depth) + 8
+                depth = (X.depth if isinstance(X, FactorRows) else size) + 8
                 bent = self._bent(slopes, piece, depth * one, length)
                 bare, slopes = slopes, slopes if piece.weight is None else slopes * piece.weight
                 moved += depth * (bent * (length + 1.0) + self.curvature * away)
-                if X is None:
-                    score = halved(piece.X, slopes, self.width)
-                else:
+                if isinstance(X, FactorRows):
                     score = X @ slopes
                     coded += (X.additions + depth + 8) * float(np.abs(bare).sum())
+                else:
+                    score = halved(X, slopes, self.width)
                 found += Compensated(score, np.zeros(size, dtype=precision))
                 rows, blocks = rows + piece.count, blocks + 1
             return Together((found, rows, blocks, coded, moved))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 _CACHE = 2**22
 _WIDEST, _NARROWEST = 8192, 128
 # And of a piece in float32 that two loops read one after the other.
-_NEAR = 2**19
+_NEAR = 2**22
 # Below this a row's curvature is nothing beside the others', and its products would be slow denormal numbers.
 _SMALLEST_ROOT = np.float32(1e-15)
 
@@ -92,8 +92,6 @@ class ChunkLoss:
             found = Compensated.zeros(self.size)
             for piece in self._read(chunks):
                 X = piece.entries
-                if isinstance(X, FactorRows):
-                    X = replace(X, numbers=X.numbers.astype(np.float64))
                 slope = _weighted(self.family.slope(_predictor(theta, X, piece), piece.y), piece)
                 sums = X @ slope if isinstance(X, FactorRows) else score(X, slope)
                 found += Compensated(sums, np.zeros(self.size))

@@ -120,6 +120,15 @@ def test_affine_maps_have_the_bits_of_numpy(column: Any, shift: float, scale: fl
 
 
 @needs_compiled
+@settings(max_examples=300)
+@given(st.integers(0, 1_700), st.sampled_from([np.uint8, np.uint16, np.uint32]), st.randoms())
+def test_scattered_sums_have_the_bits_of_numpy(count: int, kind: Any, seed: Any) -> None:
+    random = np.random.default_rng(seed.randrange(2**32))
+    codes = random.integers(0, 7, size=count).astype(kind)
+    same_bits(*both(row_loops.scattered, random.normal(size=count), codes, 7))
+
+
+@needs_compiled
 def test_many_rows_have_the_bits_of_numpy() -> None:
     X, at, values = long_rows()
     same_bits(*both(row_loops.predictors, at, X))
@@ -142,6 +151,8 @@ def test_rows_of_another_kind_are_refused() -> None:
         row_loops._compiled.product(at, places, ends, X, np.empty((2, 5), dtype=np.float32))
     with pytest.raises(ValueError, match="fit together"):
         row_loops._compiled.halved(values, X, np.empty(6), np.empty(2))  # no power of 2
+    with pytest.raises(ValueError, match="fit together"):  # a code beyond the sums
+        row_loops._compiled.scattered(values, np.array([0, 1, 2, 3, 1], dtype=np.uint8), np.zeros((1, 3)))
     locked = np.empty(5)
     locked.flags.writeable = False
     with pytest.raises((ValueError, BufferError)):
