@@ -15,7 +15,7 @@ import pytest
 import dpglm
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.unclaimed import UnclaimedRelease
-from tests.proofs import ROOT, definitions, fingerprint, head_and_body, stale
+from tests.proofs import ROOT, compiled, definitions, fingerprint, head_and_body, stale
 
 for module in pkgutil.walk_packages(dpglm.__path__, "dpglm."):
     if module.name.startswith(("dpglm.mechanisms", "dpglm.papers")):
@@ -97,3 +97,17 @@ def test_changed_code_changes_the_fingerprint_of_its_definition_alone() -> None:
     ]
     assert marks[0] == marks[1] != marks[2]
     assert marks[0]["f"] == marks[2]["f"]
+
+
+def test_changed_code_in_c_changes_the_fingerprint_of_its_function_alone() -> None:
+    first = "static int f(int a)\n{\n    return a; /* it */\n}\n\n"
+    first += "WIDE static void\ng(double *x)\n{\n    x[0] = 1.0;\n}\n"
+    second = first.replace("/* it */", "").replace("    return", "  return")
+    third = first.replace("x[0] = 1.0", "x[0] = 2.0")
+    marks = [compiled(text) for text in (first, second, third)]
+    assert marks[0].keys() == {"f", "g"}
+    assert marks[0] == marks[1]
+    assert marks[0]["f"] == marks[2]["f"]
+    assert marks[0]["g"] != marks[2]["g"]
+    loops = compiled((ROOT / "_row_loops.c").read_text(encoding="utf-8"))
+    assert {"summed", "predictors_loop", "SCATTERED"} <= loops.keys()
