@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -14,8 +14,8 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows
+from dpglm.mechanisms.folds import fold, held_out_losses, mean_loss, weight_of
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.mechanisms.rows import RowSubset
 from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.loss import ChunkLoss
@@ -23,7 +23,7 @@ from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import ReleaseDescription
-from dpglm.rows import RowChunk, Together, total
+from dpglm.rows import total
 from dpglm.threads import ONE_THREAD_EACH
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -31,8 +31,10 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 RIDGE = 1e-8
 # Largest residual of a minimum and of a stationary point, sum units.
 TOLERANCE, STATIONARY = 1e-8, 1e-6
-# Largest residual per row of a fit to all but one fold.
+# The same per row of a fit to all but one fold, and of a point from which all of them start.
 _FOLDS = 1e-6
+# Strengths of a path after which second derivatives are too old for steps to other points.
+_AFRESH = 3
 # Lassos among which a penalty that is not convex finds a start.
 _LASSOS = 20
 # Ridges of a path follow the gradient where there are more columns; columns with less curvature are none.
@@ -80,19 +82,10 @@ class ExactAnswer:
     def of(cls, numbers: FloatVector, size: int) -> ExactAnswer:
         """Undo `numbers` for p coefficients."""
         count, losses = numbers[2 * size + 3 : 2 * size + 5].astype(int)
-        ends = np.cumsum([2 * size + 5, count, losses, losses])
-        strengths, means, errors, gammas = np.split(numbers[ends[0] :], ends[1:] - ends[0])
-        return cls(
-            theta=numbers[:size],
-            gamma=numbers[size + 3 : 2 * size + 3],
-            strength=float(numbers[size]),
-            residual=float(numbers[size + 1]),
-            whole=float(numbers[size + 2]),
-            strengths=strengths,
-            gammas=gammas.reshape(count, size),
-            losses=means,
-            errors=errors,
-        )
+        ends = np.cumsum([size, 1, 1, 1, size, 2, count, losses, losses])
+        theta, strength, residual, whole, gamma, _, strengths, *rest = np.split(numbers, ends)
+        facts, (means, errors, gammas) = (float(strength[0]), float(residual[0]), float(whole[0])), rest
+        return cls(theta, gamma, *facts, strengths, gammas.reshape(count, size), means, errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +96,8 @@ class ExactMinimiser(UnclaimedRelease):
     ----------
     family, penalty, mixing, penalised
         As of a `PenalisedMinimiser`, but the penalty need not be convex and its strength is per row, or per
-        person whose rows share a weight of 1. One that
-        leaves its scale open (SCAD, MCP) gets the second derivative at the fit of the unpenalised
-        coefficients alone.
+        person whose rows share a weight of 1. One that leaves its scale open (SCAD, MCP) gets the second
+        derivative at the fit of the unpenalised coefficients alone.
     folds : int or None
         Choose the strength by this many folds of interleaved rows and the one-standard-error rule.
     path : bool
@@ -137,15 +129,16 @@ class ExactMinimiser(UnclaimedRelease):
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         table = Table(self, rows)
         if self.folds is None and not self.path and self.penalty.convex:
-            end = table.solve(self.penalty, self.penalty.weight)
-            strength = self.penalty.weight
+            end, strength = table.solve(self.penalty, self.penalty.weight), self.penalty.weight
             return ExactAnswer(end.theta, end.gamma, strength, end.residual, table.whole).numbers()
         return self._along(table, *self._prepared(table)).numbers()
 
-    def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
-        """The penalty with its scale; and strengths from the least that selects nothing."""
+    def _prepared(self, table: Table) -> tuple[Penalty, FloatVector, bool]:
+        """Penalty with its scale; strengths from the least that selects nothing; if folds may go together."""
         # Slopes and coded rows are at most 1, so an L1 weight of all rows' weight leaves the intercept only.
-        null = table.convex(L1(table.whole), TOLERANCE).theta
+        alone = table.convex(L1(table.whole), TOLERANCE)
+        terms = self.penalty.l1_weight, self.penalty.ridge_weight
+        null, together = alone.theta, alone.metric is not None and None not in terms
         if self.penalty.convex:
             penalty = self.penalty
             score = (self.mixing.T @ table.loss.gradient(null) / table.whole)[self.penalised]
@@ -164,44 +157,53 @@ class ExactMinimiser(UnclaimedRelease):
                 seen = np.diagonal(bent)[self.penalised] / table.whole
                 seen = seen[seen > _UNSEEN * seen.max(initial=0.0)]
                 top, least = 1e2 * seen.max(initial=0.0), 1e-3 * seen.min(initial=1.0)
-        return penalty, np.geomspace(max(top, 1e-9), max(least, 1e-12), count)
+        return penalty, np.geomspace(max(top, 1e-9), max(least, 1e-12), count), together
 
-    def _along(self, table: Table, penalty: Penalty, strengths: FloatVector) -> ExactAnswer:
+    def _along(self, table: Table, penalty: Penalty, strengths: FloatVector, together: bool) -> ExactAnswer:
         """Solutions from strong to weak, and the chosen one."""
         mean = error = np.zeros(0)
+        ends, gammas = [], None
         if self.folds is None:
             given = self.penalty.weight
             strengths = np.unique(np.append(strengths, given))[::-1]
             strengths = strengths if self.path else strengths[strengths >= given]
             chosen = int(np.flatnonzero(strengths == given)[0])
         else:
-            mean, error = self._cross_validated(table, penalty, strengths)
+            losses, gammas = self._cross_validated(table, penalty, strengths, together)
+            mean, error = losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
             best = int(np.argmin(mean))
             chosen = int(np.flatnonzero(mean <= mean[best] + error[best])[0])
-        ends = list(table.path(penalty, strengths))
-        gammas, end, strength = np.array([end.gamma for end in ends]), ends[chosen], float(strengths[chosen])
-        if penalty.convex:
-            # The same as for this strength given, to the last bit.
-            end = table.solve(penalty, strength)
-            gammas[chosen] = end.gamma
-        if self.folds is None and not self.path:  # it was only the way there
-            return ExactAnswer(end.theta, end.gamma, strength, end.residual, table.whole)
+        if gammas is None:
+            ends = list(table.path(penalty, strengths))
+            gammas = np.array([end.gamma for end in ends])
+        strength = float(strengths[chosen])
+        # A convex penalty's is the same as for this strength given, to the last bit.
+        end = table.solve(penalty, strength) if penalty.convex else ends[chosen]
+        gammas[chosen] = end.gamma
         found = end.theta, end.gamma, strength, end.residual, table.whole
+        if self.folds is None and not self.path:  # it was only the way there
+            return ExactAnswer(*found)
         return ExactAnswer(*found, strengths, gammas, mean, error)
 
     def _cross_validated(
-        self, table: Table, penalty: Penalty, strengths: FloatVector
-    ) -> tuple[FloatVector, FloatVector]:
-        """Mean held-out loss at each strength, and its standard error."""
+        self, table: Table, penalty: Penalty, strengths: FloatVector, together: bool
+    ) -> tuple[FloatMatrix, FloatMatrix | None]:
+        """Mean loss of each fold at each strength; scaled minimisers for all rows, if found with them."""
         assert self.folds is not None
-        losses = np.empty((self.folds, len(strengths)))
-        for start in range(self.folds):
+        losses, gammas = np.full((self.folds, len(strengths)), np.nan), None
+        if together:
+            ends = list(table.path(penalty, strengths, _FOLDS * table.whole, afresh=True))
+            penalties = [penalty.with_strength(strength * table.whole) for strength in strengths.tolist()]
+            terms = self.mixing, self.penalised, RIDGE
+            losses, gammas = held_out_losses(self.family, table.rows, self.folds, ends, penalties, *terms)
+        for start in np.flatnonzero(np.isnan(losses).any(axis=1)).tolist():
+            missing = np.isnan(losses[start])
             train = Table(self, fold(table.rows, self.folds, start, held=False), table.whole)
             held = fold(table.rows, self.folds, start, held=True)
             # An error of the coefficients that is felt in no digit of a loss that is printed.
-            ends = train.path(penalty, strengths, _FOLDS * table.whole)
-            losses[start] = [mean_loss(self.family, held, end.theta) for end in ends]
-        return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
+            path = train.path(penalty, strengths[missing], _FOLDS * table.whole)
+            losses[start, missing] = [mean_loss(self.family, held, end.theta) for end in path]
+        return losses, gammas
 
 
 class Table:
@@ -212,15 +214,11 @@ class Table:
     """
 
     def __init__(self, release: ExactMinimiser, rows: Rows, whole: float | None = None) -> None:
-        own = total(rows.chunks(), _weight) or 1.0
+        own = total(rows.chunks(), weight_of) or 1.0
         self.release, self.rows = release, rows
         self.whole = own if whole is None else whole
         self.loss = ChunkLoss(
-            rows.chunks,
-            release.family,
-            size=rows.size,
-            row_count=rows.row_count(),
-            factor=self.whole / own,
+            rows.chunks, release.family, size=rows.size, row_count=rows.row_count(), factor=self.whole / own
         )
 
     def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
@@ -246,18 +244,24 @@ class Table:
         return ends[int(np.argmin([self._value(penalty, end) for end in ends]))]
 
     def path(
-        self, penalty: Penalty, strengths: FloatVector, tolerance: float = TOLERANCE
+        self, penalty: Penalty, strengths: FloatVector, tolerance: float = TOLERANCE, afresh: bool = False
     ) -> Iterator[Minimum]:
-        """Solutions at strengths per row, each from those before; a convex penalty's to a residual."""
+        """Solutions at strengths per row, each from those before; a convex penalty's to a residual.
+
+        Second derivatives are those of the first, corrected, or ``afresh`` at every third.
+        """
         ends: list[Minimum] = []
         for strength in strengths.tolist():
             if penalty.convex:
-                ends.append(self.convex(penalty.with_strength(strength * self.whole), tolerance, ends))
+                own = penalty.with_strength(strength * self.whole)
+                ends.append(self.convex(own, tolerance, ends, afresh))
             else:
                 ends.append(self.solve(penalty, strength, ends[-1].gamma if ends else None))
             yield ends[-1]
 
-    def convex(self, penalty: Penalty, tolerance: float, ends: Sequence[Minimum] = ()) -> Minimum:
+    def convex(
+        self, penalty: Penalty, tolerance: float, ends: Sequence[Minimum] = (), afresh: bool = False
+    ) -> Minimum:
         """The minimiser of a convex penalty with its strength in sum units, near others of the same kind."""
         return minimise(
             self.loss,
@@ -268,7 +272,7 @@ class Table:
             penalised=self.release.penalised,
             tolerance=tolerance,
             start=_ahead(ends),
-            metric=ends[-1].metric if ends else None,
+            metric=ends[-1].metric if ends and (not afresh or len(ends) % _AFRESH) else None,
         )
 
     @cached_property
@@ -317,34 +321,3 @@ def _ahead(ends: Sequence[Minimum]) -> FloatVector | None:
     first, second, last = (end.gamma for end in ends[-3:])
     ahead = first - 3.0 * second + 3.0 * last
     return np.where((last == 0.0) | (ahead * last < 0.0), last, ahead)
-
-
-def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
-    """Average loss of rows at coded coefficients, each by its weight."""
-
-    def part(chunks: Iterable[RowChunk]) -> Together:
-        lost = weight = 0.0
-        for block in chunks:
-            eta = theta @ block.X.astype(np.float64) + (0.0 if block.offset is None else block.offset)
-            loss = family.loss(eta, block.y)
-            lost += float((loss if block.weight is None else loss * block.weight).sum())
-            weight += _weight([block])
-        return Together((lost, weight))
-
-    lost, weight = total(rows.chunks(), part)
-    return float(lost / (weight or 1.0))
-
-
-def _weight(chunks: Iterable[RowChunk]) -> float:
-    """The sum of the weights of rows, each at most 1."""
-    return sum((float(chunk.count if (w := chunk.weight) is None else w.sum()) for chunk in chunks), 0.0)
-
-
-def fold(rows: Rows, folds: int, start: int, *, held: bool) -> Rows:
-    """Every ``folds``-th row of a table from ``start`` on, or all others; cut out once."""
-
-    def holds(first: int, count: int) -> BoolVector:
-        inside: BoolVector = (first + np.arange(count)) % folds == start
-        return inside if held else ~inside
-
-    return RowSubset(rows, holds)

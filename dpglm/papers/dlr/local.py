@@ -10,7 +10,7 @@ import numpy as np
 from dpglm.glm.families import Family
 from dpglm.glm.penalties.elastic_net import L2
 from dpglm.mechanisms.base import Rows
-from dpglm.mechanisms.exact import fold, mean_loss
+from dpglm.mechanisms.folds import fold, mean_loss
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.optim.loss import ChunkLoss

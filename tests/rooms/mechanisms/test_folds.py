@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpglm.mechanisms.base import Rows
-from dpglm.mechanisms.exact import fold
+from dpglm.mechanisms.folds import fold
 from dpglm.mechanisms.rows import RowSubset
 from dpglm.rows import ArrayChunk, RowChunk
 
