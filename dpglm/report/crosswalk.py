@@ -92,11 +92,7 @@ def _algorithms(record: Record) -> list[Line]:
             ("usefulness", *RESULTS),
             "noise hides small groups most, whatever they say",
         ),
-        (
-            "Choices that looked at data",
-            ("declared", "choices"),
-            looked_at(record),
-        ),
+        ("Choices that looked at data", ("declared", "choices"), looked_at(record)),
     ]
 
 

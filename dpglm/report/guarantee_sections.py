@@ -94,7 +94,7 @@ def budget_ledger(record: Record, noun: str) -> Section | None:
     )
     headings = ("release", "ε", "δ", "μ", "share")
     content: dict[str, Any] = {
-        "releases": Rows(f"What this {noun} released and paid", headings, releases, numeric=(1, 2, 3, 4)),
+        "releases": Rows(f"What this {noun} released and paid", headings, releases, numeric=(1, 2, 3, 4))
     }
     if record.ledger is not None:
         content["entries"] = _entries(record.ledger)

@@ -15,7 +15,7 @@ from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
-from dpglm.report.effect_figures import effects_figure
+from dpglm.report.effect_figures import effects_figure, survival_figure
 from dpglm.report.figure import (
     PALETTES,
     ROLES,
@@ -35,7 +35,6 @@ from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_o
 from dpglm.report.ranking import weights_figure
 from dpglm.report.sample import FIGURES
 from dpglm.report.site_figures import site_figure
-from dpglm.report.survival_figure import survival_figure
 from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:

@@ -101,10 +101,7 @@ def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | flo
     unit = "Poisson standard deviations" if record.link == "log" else "units of the response"
     return (
         *((f"Mean and standard deviation of {shown(name, 60)}, as used", pair) for name, pair in moments),
-        (
-            "Share of all weight that long rows lose, as their classes tell",
-            record.scales.weight_lost,
-        ),
+        ("Share of all weight that long rows lose, as their classes tell", record.scales.weight_lost),
         *([(f"Residuals are cut at, in {unit}", cut)] if cut is not None else []),
     )
 

@@ -83,9 +83,7 @@ class DateReading:
             )
         if not isinstance(self.unit, str) or self.unit not in UNITS:
             raise SchemaError(
-                f"unit: {shown(self.unit)}",
-                expected=f"one of {', '.join(UNITS)}",
-                remedy="Write unit: days.",
+                f"unit: {shown(self.unit)}", expected=f"one of {', '.join(UNITS)}", remedy="Write unit: days."
             )
         if not isinstance(self.format, str) or (self.format != "iso" and _pattern_of(self.format) is None):
             raise SchemaError(

@@ -22,7 +22,7 @@ from dpglm.errors import SchemaError, shown
 from dpglm.tables.table import Summarised, Table, one_line
 
 if TYPE_CHECKING:
-    from dpglm.data.tables.stacked import Chunk
+    from dpglm.data.tables.source import Chunk
 
 Sites = Literal["overlapping", "disjoint"]
 Moments = Literal["expected", "known"]

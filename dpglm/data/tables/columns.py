@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.tables.cells import Blank, Cell, StoredCell, as_text, decoded, stored_cell
 from dpglm.data.tables.instants import NAT, instants_of_array, is_known_zone
-from dpglm.data.tables.stacked import StackedColumn
+from dpglm.data.tables.source import StackedColumn
 from dpglm.typing import FloatVector
 
 Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]

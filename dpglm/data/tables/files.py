@@ -14,13 +14,14 @@ from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_h
 from dpglm.data.tables.file_lists import CSV_ENDS, FilePaths, table_files
 from dpglm.data.tables.source import (
     CHUNK_ROWS,
+    Chunk,
     JoinedSource,
     PiecewiseSource,
     Source,
+    Stacked,
     frame_of_arrow,
     require_distinct,
 )
-from dpglm.data.tables.stacked import Chunk, Stacked
 from dpglm.errors import SchemaError
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from dpglm.data.tables.cells import Blank, StoredCell, written
 from dpglm.data.tables.cluster import ClusterRows, ClusterSource, Encode
 from dpglm.data.tables.columns import stored_cells_of_column
 from dpglm.data.tables.instants import Instant
-from dpglm.data.tables.source import Source
-from dpglm.data.tables.stacked import Chunk
+from dpglm.data.tables.source import Chunk, Source
 from dpglm.typing import SHARES, FloatVector, IntVector
 
 

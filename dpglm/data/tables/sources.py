@@ -15,13 +15,7 @@ from dpglm.data.tables.dask_frame import DaskSource, client_of_process, is_dask_
 from dpglm.data.tables.file_lists import DATA_ENDS, file_marks, is_data_file, is_paths, schema_beside
 from dpglm.data.tables.files import open_files
 from dpglm.data.tables.queries import is_query, open_query
-from dpglm.data.tables.source import (
-    CHUNK_ROWS,
-    PiecewiseSource,
-    Source,
-    frame_of_arrow,
-    require_distinct,
-)
+from dpglm.data.tables.source import CHUNK_ROWS, PiecewiseSource, Source, frame_of_arrow, require_distinct
 from dpglm.data.tables.spark_frame import SparkSource, is_spark_frame
 from dpglm.errors import SchemaError
 

@@ -16,8 +16,7 @@ from dpglm.mechanisms.base import Release
 from dpglm.methods.base import Estimate, Problem, methods
 from dpglm.methods.iterated import require_steps
 from dpglm.methods.joint import Party
-from dpglm.papers.dlr.consensus import Consensus, ConsensusMethod, shares_of
-from dpglm.papers.dlr.graph import neighbourhoods
+from dpglm.papers.dlr.consensus import Consensus, ConsensusMethod, neighbourhoods, shares_of
 from dpglm.papers.dlr.local import HeldOutLoss, LocalMinimiser
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import TRUST, Fact, MethodDescription

@@ -1,4 +1,4 @@
-"""DLVP: consensus over sites, each of which adds fresh noise to its gradient in every round."""
+"""DLVP and DLP: fresh noise at each site in every round, or noise once for the minimiser over all sites."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_mi
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Estimate, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.iterated import gaussian_total, public_rows, require_steps
-from dpglm.methods.joint import Party, ask_each
-from dpglm.papers.dlr.consensus import LAST, ConsensusMethod, curvature, shares_of
-from dpglm.papers.dlr.graph import neighbourhoods
+from dpglm.methods.joint import JointMethod, Party, ask_each
+from dpglm.methods.output import Output
+from dpglm.papers.dlr.consensus import LAST, ConsensusMethod, curvature, neighbourhoods, shares_of
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import NoisySums, Target, calibrate
 from dpglm.privacy.events import TRUST, Fact, MethodDescription
@@ -154,3 +154,57 @@ def _require_share(value: object) -> None:
         raise MethodError(
             "share out of range", expected="a share of the safe step in (0, 1]", remedy="Use share=1.0."
         )
+
+
+ALL_TRUSTED = (
+    "all sites and their network, which see exact sums and iterates; only the final vector is protected"
+)
+
+
+@methods.register("dlp")
+@dataclass(frozen=True)
+class DLP(Output, JointMethod):
+    """Output perturbation over a partitioned table: `Output` on the rows of all sites, with one noise.
+
+    The DLR paper adds noise for the exact minimiser to what its iteration ends at. That need not be near the
+    minimiser: a record then moves what is output by several times the sensitivity that the noise was set for,
+    and the claim is false. Here sums over the rows of all sites are minimised until a certificate says how
+    far the minimiser can be, and the noise hides that, too.
+
+    One noise hides one row of all sites. Where a person may be at several sites it would not be enough, so
+    that the schema has to say ``sites: disjoint``.
+
+    Parameters
+    ----------
+    ridge, coding
+        As in `Output`; the ridge is n lambda, in sum units over all sites.
+
+    References
+    ----------
+    The DLR paper, Algorithm 2; ``mechanisms/output_perturbation.md`` for the theorem used.
+
+    Examples
+    --------
+    >>> DLP(ridge=100.0).name
+    'dlp'
+    """
+
+    name: ClassVar[str] = "dlp"
+    reads_together: ClassVar[bool] = True
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        if problem.strength is not None and problem.count_rows is None:
+            raise MethodError(
+                "a strength per row with method='dlp' under add-remove, where the number of rows is private",
+                expected="a penalty in sum units, over all sites",
+                remedy="Use method=dpglm.methods.DLP(ridge=20.0), or relation='replace-one'.",
+            )
+        # What one site declares of its rows says nothing of those of all sites.
+        return super().plan(replace(problem, rows=None, known_rows=None), privacy)
+
+    def join(self, problem: Problem, parties: Mapping[str, Party]) -> Estimate:
+        (party,) = parties.values()
+        return self.solve(problem, party.plan, party.ask)
+
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return replace(super().describe(problem, plan), facts=(Fact(TRUST, ALL_TRUSTED),))

@@ -14,15 +14,7 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
-from dpglm.methods.base import (
-    Ask,
-    Estimate,
-    Geometry,
-    Problem,
-    budgeted_plan,
-    methods,
-    require_positive,
-)
+from dpglm.methods.base import Ask, Estimate, Geometry, Problem, budgeted_plan, methods, require_positive
 from dpglm.papers.stacking.budget_split import BudgetSplit, RidgeModels
 from dpglm.papers.stacking.pst import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack

@@ -15,8 +15,7 @@ from dpglm.glm.penalties import penalised_terms
 from dpglm.mechanisms.base import Release
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.papers.stacking.parts import OnPart, Part
-from dpglm.papers.tuning.candidate import Candidate, labels_of
-from dpglm.papers.tuning.chosen import MOST_CANDIDATES, Chosen
+from dpglm.papers.tuning.chosen import MOST_CANDIDATES, Candidate, Chosen, labels_of
 from dpglm.papers.tuning.held_out import HeldOutErrors
 from dpglm.papers.tuning.random_stopping import Attempt, RandomStopping, unpacked
 from dpglm.privacy.accountant import basic_composition

@@ -152,12 +152,7 @@ def _root(record: FitRecord, facts: ReportFacts) -> list[Entity]:
 def _files(record: FitRecord) -> list[Entity]:
     """What is in the crate beside its metadata."""
     return [
-        {
-            "@id": "report.html",
-            "@type": "File",
-            "name": "Privacy report",
-            "encodingFormat": "text/html",
-        },
+        {"@id": "report.html", "@type": "File", "name": "Privacy report", "encodingFormat": "text/html"},
         {
             "@id": "result.json",
             "@type": "File",
@@ -237,9 +232,4 @@ def _workflow(record: FitRecord) -> list[Entity]:
 
 
 def _descriptor() -> Entity:
-    return {
-        "@id": METADATA,
-        "@type": "CreativeWork",
-        "about": {"@id": "./"},
-        "conformsTo": {"@id": CRATE},
-    }
+    return {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"}, "conformsTo": {"@id": CRATE}}

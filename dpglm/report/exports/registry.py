@@ -53,11 +53,7 @@ def registry(records: Sequence[FitRecord], subject: Subject, facts: ReportFacts)
             "access_type": "Non-interactive",
         },
         "implementation": _implementation(records),
-        "administrative": {
-            "status": "Draft",
-            "registry_authors": [NOT_STATED],
-            "tier": 2,
-        },
+        "administrative": {"status": "Draft", "registry_authors": [NOT_STATED], "tier": 2},
     }
     deployment["implementation"]["additional_information"] = (
         f"Written by dpglm {record.version} from a saved fit with SHA-256 {prints}. "

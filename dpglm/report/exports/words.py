@@ -11,12 +11,7 @@ from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import FREE
 from dpglm.postprocessing.restriction import SubmodelOf, equation_of
-from dpglm.postprocessing.summary import (
-    family_text,
-    link_notes,
-    scale_notes,
-    strength_text,
-)
+from dpglm.postprocessing.summary import family_text, link_notes, scale_notes, strength_text
 from dpglm.privacy.events import TRUST
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.section import Subject, price, shown

@@ -13,7 +13,7 @@ import dpglm
 from dpglm.methods.base import Method
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
-from dpglm.papers.stacking.plr import PLR
+from dpglm.papers.stacking.pst import PLR
 from tests.audits.harness import LESS, MUCH_LESS, RELATIONS, Case, check, of_method
 
 METHODS: list[Method] = [

@@ -21,8 +21,7 @@ from dpglm.curator.curator import Curator
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.methods.joint import JointMethod, Party
-from dpglm.papers.dlr.dlp import DLP
-from dpglm.papers.dlr.dlvp import DLVP
+from dpglm.papers.dlr.dlvp import DLP, DLVP
 from dpglm.papers.radmm.admm import DPADMM
 from dpglm.rows import ArrayChunk, JoinedRows
 from dpglm.spec.joint import problem_of_all

@@ -30,12 +30,10 @@ from dpglm.data.tables import persons
 from dpglm.mechanisms.noise import NoiseLaw, SeededNoise
 from dpglm.methods.base import methods
 from dpglm.methods.secure_sum import SecureSum
-from dpglm.papers.dlr.dlp import DLP
-from dpglm.papers.dlr.dlvp import DLVP
+from dpglm.papers.dlr.dlvp import DLP, DLVP
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
-from dpglm.papers.stacking.plr import PLR
-from dpglm.papers.stacking.pst import PSTF, PSTS
+from dpglm.papers.stacking.pst import PLR, PSTF, PSTS
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.papers.tuning.tune import Tune
 from dpglm.spec.plan import Plan

@@ -15,10 +15,9 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
+from dpglm.papers.dlr.consensus import neighbourhoods, spectral_gap
 from dpglm.papers.dlr.dla import DLA
-from dpglm.papers.dlr.dlp import DLP
-from dpglm.papers.dlr.dlvp import DLVP
-from dpglm.papers.dlr.graph import neighbourhoods, spectral_gap
+from dpglm.papers.dlr.dlvp import DLP, DLVP
 from dpglm.papers.radmm.admm import DPADMM
 from dpglm.rows import JoinedRows
 from dpglm.typing import FloatVector

@@ -17,8 +17,7 @@ from dpglm.errors import BudgetExceeded, LedgerError, MethodError, PrivacyError,
 from dpglm.methods.base import methods
 from dpglm.methods.joint import JointMethod
 from dpglm.papers.dlr.dla import DLA
-from dpglm.papers.dlr.dlp import DLP
-from dpglm.papers.dlr.dlvp import DLVP
+from dpglm.papers.dlr.dlvp import DLP, DLVP
 from dpglm.papers.radmm.admm import DPADMM
 from dpglm.postprocessing.joint_sites import JointSites, together
 from dpglm.privacy.guarantee import disjoint, overlapping

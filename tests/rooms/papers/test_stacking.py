@@ -32,8 +32,7 @@ from dpglm.methods.base import Method, Problem
 from dpglm.methods.objective import Objective
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
-from dpglm.papers.stacking.plr import PLR
-from dpglm.papers.stacking.pst import PSTF, PSTS
+from dpglm.papers.stacking.pst import PLR, PSTF, PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.typing import FloatMatrix, FloatVector

@@ -22,8 +22,7 @@ from dpglm.exchange import Holder
 from dpglm.exchange.messages import Answer, Ask, Done, Hello, Message, Start, Started, packed, read_message
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.papers.dlr.dla import DLA
-from dpglm.papers.dlr.dlp import DLP
-from dpglm.papers.dlr.dlvp import DLVP
+from dpglm.papers.dlr.dlvp import DLP, DLVP
 from dpglm.papers.radmm.admm import DPADMM
 from tests.rooms.papers.test_dlr import COLUMNS, FORMULA, SCHEMA, table
 
