@@ -17,9 +17,9 @@ from dpglm.optim.quadratic_solvers import minimise_with_l1
 from dpglm.rows import Placed, RowChunk, Together, placed, rows_at, total
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# A held-out loss is taken for that of the minimiser once the next step is expected to change it by less than
-# this part of its standard error. What is left then is several times less, as steps shorten so fast.
-_NEGLIGIBLE = 0.01
+# A held-out loss is taken for that of the minimiser once all further steps, as fast as they now shorten, are
+# expected to change it by less than this part of its standard error: the rule that chooses has no finer unit.
+_NEGLIGIBLE = 1e-3
 # Reads after which fits that have not come so far are left to a solver that always ends: without a fold
 # there may be far less curvature in a direction of which few rows know.
 _READS = 6
@@ -78,6 +78,7 @@ def held_out_losses(
     l2 = np.array([np.where(penalised, penalty.ridge_weight or 0.0, 0.0) for penalty in penalties])
     gammas = np.array([[end.gamma for end in ends]])
     losses, nearer, left = np.full((folds, len(ends)), np.nan), gammas[0], np.arange(len(ends))
+    before = np.zeros(losses.shape)
     bent = np.empty((len(ends), rows.size, rows.size))
     for at, end in enumerate(ends):
         if end.metric is None:
@@ -99,12 +100,17 @@ def held_out_losses(
         factor = weights.sum() / (weights.sum() - weights)  # of all other rows, up to the weight of all
         others = (slopes.sum(axis=1) - held) * factor[:, None, None]
         moved = np.array([ahead(*each) for each in zip(others, gammas, strict=True)])
-        change = (held * ((moved - gammas) @ mixing.T)).sum(axis=2) / weights[:, None]
+        steps = moved - gammas
+        change = (held * (steps @ mixing.T)).sum(axis=2) / weights[:, None]
         found = lost / weights[:, None] + change
-        near = np.abs(change) <= _NEGLIGIBLE * found.std(axis=0, ddof=1) / math.sqrt(folds)
+        # The first order may be nothing by chance; the second is that of all rows.
+        moves = np.abs(change) + np.einsum("fmp,mpq,fmq->fm", steps, bent[left], steps) / weights.sum()
+        shorter = np.where(moves < before, moves / before, 1.0)
+        error = found.std(axis=0, ddof=1) / math.sqrt(folds)
+        near = shorter * moves <= (1.0 - shorter) * _NEGLIGIBLE * error
         losses[:, left] = np.where(near, found, np.nan)
         far = ~near.all(axis=0)
-        left, gammas = left[far], moved[:, far]
+        left, gammas, before = left[far], moved[:, far], moves[:, far]
         if not left.size:
             break
     return losses, nearer
