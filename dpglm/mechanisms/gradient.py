@@ -26,13 +26,15 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, grid_step
 from dpglm.mechanisms.noisy_sum import NoisySum, SumNoise, SumRelease
-from dpglm.mechanisms.rows import chosen_rows, finite, widened
+from dpglm.mechanisms.rows import chosen_rows, finite
 from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription, SampledGaussianEvent
+from dpglm.row_loops import predictors
 from dpglm.rows import LazyChunk, Placed, RowChunk, Together, rows_at, total
 from dpglm.typing import FloatVector
 
+_ENTRIES = 2**18  # in double precision at a time: they stay in cache
 # Rows of a step and the mechanism, in words.
 _SAMPLES = {
     "all": ("all", "Gaussian mechanism"),
@@ -188,10 +190,15 @@ class Gradient(SumRelease, NoisyRelease):
 
     def _add(self, block: RowChunk, at: FloatVector, sum_: WholeSum) -> None:
         """Add the rows' cut gradients to a sum."""
-        for wide, eta, y, weight in widened(block, at):  # proof: elementwise
-            slope = self.family.slope(eta, y) * weight
-            norm = np.sqrt(squares(np.ones(len(wide)), wide))
+        width = max(64, _ENTRIES // len(at))
+        for first in range(0, block.count, width):
+            piece = rows_at(block, slice(first, first + width))
+            eta = predictors(at, piece.X)  # proof: elementwise
+            slope = self.family.slope(eta if piece.offset is None else eta + piece.offset, piece.y)
+            slope = slope if piece.weight is None else slope * piece.weight
+            norm = np.sqrt(squares(np.ones(len(at)), piece.X))
             most = self.clip / np.maximum(norm, self.clip * 2.0**-40)
+            wide = piece.X.astype(np.float64)
             wide *= np.clip(slope, -most, most)  # proof: clip
             sum_.add_terms(wide)
 
