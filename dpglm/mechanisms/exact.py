@@ -31,7 +31,7 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 RIDGE = 1e-8
 # Largest residual of a minimum and of a stationary point, sum units.
 TOLERANCE, STATIONARY = 1e-8, 1e-6
-# The same per row of a fit to all but one fold, and of a point from which all of them start.
+# The same per row of a fit to all but one fold, and of where all of them start.
 _FOLDS = 1e-6
 # Strengths of a path after which second derivatives are too old for steps to other points.
 _AFRESH = 3
@@ -51,14 +51,12 @@ class ExactAnswer:
     ----------
     theta, gamma : ndarray, shape (p,)
         Coded coefficients, and the scaled ones with their exact zeros.
-    strength, residual : float
-        Used, per row; and of the conditions for a minimum or a stationary point, sum units.
-    whole : float
-        Sum of the weights of all rows, or their number: a strength per row times it is in sum units.
-    strengths, gammas : ndarray, shapes (k,) and (k, p)
-        Of the path, falling, per row, and scaled coefficients along it; k is 0 without a path.
-    losses, errors : ndarray, shape (k,) or (0,)
-        Mean held-out loss and its standard error, if there was cross-validation.
+    strength, residual, whole : float
+        Used, per row; of the conditions for a minimum or a stationary point, sum units; and the sum of the
+        weights of all rows, or their number: a strength per row times it is in sum units.
+    strengths, gammas, losses, errors : ndarray, shapes (k,), (k, p), (k,) and (k,)
+        Of the path, falling, per row, and scaled coefficients along it; mean held-out loss and its standard
+        error, if there was cross-validation. Empty without them.
     """
 
     theta: FloatVector
@@ -217,9 +215,8 @@ class Table:
         own = total(rows.chunks(), weight_of) or 1.0
         self.release, self.rows = release, rows
         self.whole = own if whole is None else whole
-        self.loss = ChunkLoss(
-            rows.chunks, release.family, size=rows.size, row_count=rows.row_count(), factor=self.whole / own
-        )
+        factor = self.whole / own
+        self.loss = ChunkLoss(rows.chunks, release.family, rows.size, rows.row_count(), factor)
 
     def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
         """The solution at a strength per row, from a scaled start.

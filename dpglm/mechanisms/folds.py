@@ -69,10 +69,9 @@ def held_out_losses(
 ) -> tuple[FloatMatrix, FloatMatrix | None]:
     """Mean loss of each fold at minimisers for all other rows, shape (folds, m), NaN where not found.
 
-    All are found side by side, by proximal Newton steps from ``ends`` for all rows, with the second
-    derivatives that these know. A loss is the one at the last point and what the step from it changes, to
-    first order. Minimisers for all rows come back too, scaled, shape (m, p), a step nearer. Penalties are in
-    sum units, each an L1 part plus a ridge.
+    All are found side by side, by proximal Newton steps from ``ends`` for all rows with the second
+    derivatives that these know. A loss is the last one and, to first order, what a step more would
+    change. Minimisers for all rows come back too, scaled, shape (m, p), a step nearer.
     """
     l1 = np.array([np.where(penalised, penalty.l1_weight or 0.0, 0.0) for penalty in penalties])
     l2 = np.array([np.where(penalised, penalty.ridge_weight or 0.0, 0.0) for penalty in penalties])
@@ -103,7 +102,6 @@ def held_out_losses(
         steps = moved - gammas
         change = (held * (steps @ mixing.T)).sum(axis=2) / weights[:, None]
         found = lost / weights[:, None] + change
-        # The first order may be nothing by chance; the second is that of all rows.
         moves = np.abs(change) + np.einsum("fmp,mpq,fmq->fm", steps, bent[left], steps) / weights.sum()
         shorter = np.where(moves < before, moves / before, 1.0)
         error = found.std(axis=0, ddof=1) / math.sqrt(folds)
@@ -117,11 +115,10 @@ def held_out_losses(
 
 
 def _read(family: Family, rows: Rows, folds: int, thetas: FloatMatrix) -> Together:
-    """Sums over the rows of each fold: losses (folds, m), gradients (k, folds, m, p) and weights (folds,).
+    """Sums over each fold's rows: losses (folds, m), gradients (k, folds, m, p) and weights (folds,).
 
-    Coefficients of coded rows have shape (k, m, p), and k is 1 where they are the same for all folds; the
-    losses are those of a fold at its own. Gradients at those of each fold are made in float32, some rows at a
-    time: their rounding is felt less than what is left of the way.
+    Coefficients of coded rows have shape (k, m, p): k is 1 where all folds have the same, and then gradients
+    are made in float64. Of others float32 is enough, whose rounding is less than what is left of the way.
     """
     kind: Any = np.float64 if len(thetas) == 1 else np.float32
     points = thetas.astype(kind)

@@ -108,15 +108,10 @@ class NonPrivate(Method):
         answer = ExactAnswer.of(ask(release), len(scaling.lengths))
         path = None
         if answer.strengths.size:
-            path = ExactPath(
-                answer.strengths,
-                np.array([scaling.user(coded) for coded in answer.gammas]),
-                int(np.flatnonzero(answer.strengths == answer.strength)[0]),
-                release.folds or 0,
-                answer.losses,
-                answer.errors,
-                answer.whole,
-            )
+            coefficients = np.array([scaling.user(coded) for coded in answer.gammas])
+            chosen = int(np.flatnonzero(answer.strengths == answer.strength)[0])
+            found = answer.strengths, coefficients, chosen, release.folds or 0, answer.losses, answer.errors
+            path = ExactPath(*found, answer.whole)
         return Estimate(
             answer.theta,
             scaling.user(answer.gamma),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.claims import DEFINITIONS, accuracy, looked_at, neighbours, spent, unprotected
+from dpglm.report.crosswalk import DEFINITIONS, accuracy, looked_at, neighbours, spent, unprotected
 from dpglm.report.exports import words
 from dpglm.report.exports.references import DEFINITIONS as DEFINED_BY
 from dpglm.report.exports.references import DISCOVERIES, mechanisms

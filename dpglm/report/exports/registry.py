@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.store import fingerprint
-from dpglm.report.claims import accuracy, looked_at, neighbours, spent, unprotected
+from dpglm.report.crosswalk import accuracy, looked_at, neighbours, spent, unprotected
 from dpglm.report.exports import words
 from dpglm.report.facts import NOT_STATED, ReportFacts
 from dpglm.report.section import Subject, shown
