@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,13 +12,16 @@ import pytest
 import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.mechanisms.exact import ExactMinimiser
+from dpglm.mechanisms import exact
+from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
+from dpglm.mechanisms.folds import held_out_losses
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 FAMILY = families["binomial"]()
 SIZE, COUNT, FOLDS, STRENGTHS = 4, 240, 3, 12
+MIXING = np.eye(SIZE) + 0.2 * np.eye(SIZE, k=1)
 
 
 class Table:
@@ -130,3 +136,60 @@ def test_a_ridge_without_privacy_does_not_depend_on_declared_ranges(family: str)
     assert np.corrcoef(answers[1], signal)[0, 1] > 0.97
     # What one standard error of the held-out loss allows to take.
     assert 1.0 < np.polyfit(answers[1], frame["y"], 1)[0] < 2.0
+
+
+class Many(Table):
+    """Many rows with offsets and weights, in blocks that no fold divides."""
+
+    def __init__(self, family: str) -> None:
+        rng = np.random.default_rng(5)
+        X = np.vstack([np.full(1600, 0.5), rng.uniform(-0.5, 0.5, (SIZE - 1, 1600))])
+        self.offset, self.weight = rng.uniform(-0.2, 0.2, 1600), rng.uniform(0.2, 1.0, 1600)
+        eta = 0.4 + 1.5 * X[1] - 0.6 * X[2] + self.offset
+        y = {
+            "gaussian": eta + rng.normal(size=1600),
+            "poisson": np.minimum(rng.poisson(np.exp(eta)), families["poisson"]().bound),
+        }.get(family, (eta > rng.logistic(size=1600)).astype(float))
+        super().__init__(X.astype(np.float32).astype(float), y)
+
+    def chunks(self) -> list[ArrayChunk]:
+        parts = (slice(0, 700), slice(700, 1301), slice(1301, None))
+        return [
+            ArrayChunk(
+                np.ascontiguousarray(self.X[:, part], dtype=np.float32),
+                self.y[part],
+                self.offset[part],
+                self.weight[part],
+            )
+            for part in parts
+        ]
+
+
+@pytest.mark.parametrize("family", ["binomial", "gaussian", "poisson", "huber_svm", "softplus_hinge"])
+@pytest.mark.parametrize("penalty", ["l1", "l2", "elastic_net"])
+def test_folds_side_by_side_lose_what_each_alone_loses(
+    family: str, penalty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Losses are those of exact fits to all folds but one, to a hundredth of their standard error.
+
+    The strength is the same, and so is the fit there, to the last bit.
+    """
+    rows = Many(family)
+    asked = replace(
+        release(1.0, FOLDS), family=families[family](), penalty=penalties[penalty](), mixing=MIXING
+    )
+    together = ExactAnswer.of(asked.run(rows, None, SeededNoise(0)), SIZE)
+    found: list[float] = []
+
+    def none(*arguments: Any) -> tuple[FloatMatrix, None]:
+        found.append(np.isfinite(held_out_losses(*arguments)[0]).mean())
+        return np.full((FOLDS, len(arguments[3])), np.nan), None
+
+    monkeypatch.setattr(exact, "held_out_losses", none)
+    monkeypatch.setattr(exact, "_FOLDS", 1e-10)
+    apart = ExactAnswer.of(asked.run(rows, None, SeededNoise(0)), SIZE)
+    assert np.abs(together.losses - apart.losses).max() <= 0.01 * apart.errors.min()
+    np.testing.assert_allclose(together.errors, apart.errors, rtol=0.01)
+    assert (together.strength, together.theta.tolist()) == (apart.strength, apart.theta.tolist())
+    np.testing.assert_allclose(together.gammas, apart.gammas, atol=1e-4)
+    assert found[0] > 0.9
