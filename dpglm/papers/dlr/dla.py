@@ -1,4 +1,4 @@
-"""DLA: consensus ADMM without noise, and a ridge chosen by cross-validation over the sites: NOT PRIVATE."""
+"""DLA: exact answers of sites, consensus ADMM over these, and a ridge by cross-validation: NOT PRIVATE."""
 
 from __future__ import annotations
 
@@ -11,17 +11,89 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
+from dpglm.glm.penalties.elastic_net import L2
 from dpglm.inference.coefficients import Scaling
-from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.base import Release, Rows
+from dpglm.mechanisms.folds import fold, mean_loss
+from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.methods.base import Estimate, Problem, methods
 from dpglm.methods.iterated import require_steps
 from dpglm.methods.joint import Party
+from dpglm.optim.loss import ChunkLoss
+from dpglm.optim.minimise import minimise
 from dpglm.papers.dlr.consensus import Consensus, ConsensusMethod, neighbourhoods, shares_of
-from dpglm.papers.dlr.local import HeldOutLoss, LocalMinimiser
-from dpglm.privacy.budget import Privacy
-from dpglm.privacy.events import TRUST, Fact, MethodDescription
+from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.events import TRUST, Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatMatrix, FloatVector
+
+# Largest residual of a site's own minimiser, sum units.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class _Local(UnclaimedRelease):
+    """An exact answer of one site, on all of its rows or on those in or out of a fold: NOT PRIVATE.
+
+    Parameters
+    ----------
+    family : Family
+    mixing : ndarray, shape (p, p)
+        Coded from scaled coefficients.
+    folds, start : int
+        Row i is held out where i = start modulo folds; no fold where folds is 0.
+    """
+
+    family: Family
+    mixing: FloatMatrix
+    folds: int = 0
+    start: int = 0
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        return self.exactly(f"{self.name} of a site, itself")
+
+    def rows(self, rows: Rows, *, held: bool) -> Rows:
+        """The rows of the fold, or all others; all of them where there are no folds."""
+        return rows if self.folds == 0 else fold(rows, self.folds, self.start, held=held)
+
+
+class LocalMinimiser(_Local):
+    """The minimiser of a site's loss, plus ``quadratic / 2 |w|^2 - drawn'w``, in scaled coefficients w."""
+
+    name: ClassVar[str] = "local minimiser"
+
+    @staticmethod
+    def request(start: FloatVector, drawn: FloatVector, quadratic: float) -> FloatVector:
+        """What the release is asked at, sum units: a point near the answer and the public terms."""
+        return np.concatenate([start, drawn, [quadratic]])
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        assert at is not None, "public terms"
+        size = rows.size
+        own = self.rows(rows, held=False)
+        return minimise(
+            ChunkLoss(own.chunks, self.family, size=size, row_count=own.row_count()),
+            linear=np.asarray(-np.linalg.solve(self.mixing.T, at[size : 2 * size]), dtype=np.float64),
+            ridge=0.0,
+            mixing=self.mixing,
+            penalty=L2(strength=float(at[-1])),
+            start=at[:size],
+            tolerance=TOLERANCE,
+        ).gamma
+
+
+class HeldOutLoss(_Local):
+    """The sum of losses of a site's held-out rows at scaled coefficients, and the number of these rows."""
+
+    name: ClassVar[str] = "held-out loss"
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        assert at is not None, "coefficients"
+        held = self.rows(rows, held=True)
+        count = held.row_count()
+        return np.array([count * mean_loss(self.family, held, self.mixing @ at), count])
+
 
 TRUSTED = "every site and the network: messages are exact, and may reveal rows"
 # Copies that move no more than this in a round, and are no farther from their centres, have agreed.
