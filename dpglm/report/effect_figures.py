@@ -38,20 +38,10 @@ MOST_LINES: Final = 40
 LEVEL: Final = 0.95
 MOST_CURVES: Final = 8
 # Title, what a point is and of what, where it begins, and the caption.
-SURVIVAL: Final = (
-    "Survival",
-    "without the event",
-    "end of",
-    "start",
-    "Probability of no event up to the end of each period",
-)
-ABOVE: Final = (
-    "Higher levels",
-    "above the level",
-    "level of",
-    "all",
-    "Probability of a level above each one",
-)
+_UNTIL: Final = "Probability of no event up to the end of each period"
+SURVIVAL: Final = ("Survival", "without the event", "end of", "start", _UNTIL)
+_BEYOND: Final = "Probability of a level above each one"
+ABOVE: Final = ("Higher levels", "above the level", "level of", "all", _BEYOND)
 # How far the intervals of two curves stand apart, as a share of a period.
 _APART: Final = 0.08
 
