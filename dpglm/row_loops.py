@@ -16,7 +16,7 @@ from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 # Rows that are added one by one; then such sums are.
 STRETCH: Final = 512
 # Of the compiled file that these loops go with.
-_VERSION: Final = 2
+_VERSION: Final = 3
 _compiled: Any
 try:
     from dpglm import _row_loops as _compiled
@@ -181,6 +181,26 @@ def scattered(values: NDArray[Any], codes: NDArray[Any], width: int) -> NDArray[
         part = slice(first, first + STRETCH)
         np.add.at(each, codes[part], values[part])
     return sums
+
+
+def whole_terms(X: NDArray[Any], values: FloatVector, scale: float) -> FloatVector:
+    """The sum of rows times ``values`` times ``scale``, each cut to a whole number, towards zero; shape (p,).
+
+    Doubles hold the sums if no row of the k has one larger than 2^53 / k.
+
+    Examples
+    --------
+    >>> whole_terms(np.float32([[1, 2, 3]]), np.array([0.5, 0.7, -0.5]), 2.0)  # 1 + 2 - 3
+    array([0.])
+    """
+    total = np.empty(len(X))
+    if _read(X, values):
+        _compiled.whole_terms(_solid(values), _solid(X, True), np.array([scale]), total)
+        return total
+    terms = X.astype(np.float64)
+    terms *= values
+    terms *= scale
+    return np.asarray(np.trunc(terms, out=terms).sum(axis=1))
 
 
 def halved(X: FloatBlock, values: NDArray[Any], width: int) -> FloatVector:

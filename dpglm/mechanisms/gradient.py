@@ -198,9 +198,7 @@ class Gradient(SumRelease, NoisyRelease):
             slope = slope if piece.weight is None else slope * piece.weight
             norm = np.sqrt(squares(np.ones(len(at)), piece.X))
             most = self.clip / np.maximum(norm, self.clip * 2.0**-40)
-            wide = piece.X.astype(np.float64)
-            wide *= np.clip(slope, -most, most)  # proof: clip
-            sum_.add_terms(wide)
+            sum_.add_terms(piece.X, np.clip(slope, -most, most))  # proof: clip
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         first, second = worst_case_rows(self.family, relation, size)

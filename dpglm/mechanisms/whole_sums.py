@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.row_loops import whole_terms
+from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # Python's whole numbers, which have no bound, in an array of objects.
 Whole: TypeAlias = NDArray[Any]
@@ -67,7 +68,7 @@ class WholeSum:
     Examples
     --------
     >>> total = WholeSum((2,), 1.0)
-    >>> total.add_terms(np.array([[0.25, 0.5, 1.0], [-1.0, 1.0, 2.0**-50]]))
+    >>> total.add_terms(np.array([[0.25, 0.5, 1.0], [-1.0, 1.0, 2.0**-50]]), np.ones(3))
     >>> total.floats()
     array([1.75, 0.  ])
     """
@@ -81,12 +82,11 @@ class WholeSum:
         self._largest = largest
         self.unit = largest**2 * 8.0**-_FACTOR_BITS if squared else largest * 2.0**-_TERM_BITS
 
-    def add_terms(self, terms: FloatMatrix) -> None:
-        """Add rows in columns, shape (m, k); they are changed in place."""
-        terms *= 2.0**_TERM_BITS / self._largest
-        np.trunc(terms, out=terms)
-        for first in range(0, terms.shape[1], _TERM_ROWS):
-            self._add(terms[:, first : first + _TERM_ROWS].sum(axis=1))
+    def add_terms(self, X: FloatMatrix | FloatBlock, values: FloatVector) -> None:
+        """Add rows in columns, shape (m, k), times ``values``, shape (k,)."""
+        for first in range(0, X.shape[1], _TERM_ROWS):
+            part = slice(first, first + _TERM_ROWS)
+            self._add(whole_terms(X[:, part], values[part], 2.0**_TERM_BITS / self._largest))
 
     def add_products(self, factors: FloatMatrix) -> None:
         """Add x x' of rows in columns, shape (m, k); they are changed in place."""

@@ -29,7 +29,7 @@ def products(rows: Any, largest: float = 1.0) -> Any:
 
 def terms(rows: Any) -> Any:
     total = WholeSum((len(rows),), 1.0)
-    total.add_terms(rows.copy())
+    total.add_terms(rows, np.ones(rows.shape[1]))
     return total
 
 
@@ -43,9 +43,9 @@ def test_a_sum_is_that_of_its_rows_alone_in_any_order_and_any_parts(
         alone = sum((of(rows[:, [at]]).total() for at in order), start=0 * of(rows[:, :0]).total())
         assert (of(rows).total() == alone).all()
         parts = WholeSum(alone.shape, 1.0)
-        add = parts.add_products if of is products else parts.add_terms
         for first in range(0, len(order), width):
-            add(rows[:, order[first : first + width]].copy())
+            some = rows[:, order[first : first + width]].copy()
+            parts.add_products(some) if of is products else parts.add_terms(some, np.ones(some.shape[1]))
         assert (parts.total() == alone).all()
 
 
@@ -78,7 +78,7 @@ def test_a_row_is_felt_by_itself_beside_a_total_that_double_precision_rounds() -
     total, row = terms(np.ones((1, 1))), terms(np.full((1, 1), 0.75)).total()
     total._total = total._total + 10**17 * total.total()
     before = total.total().copy()
-    total.add_terms(np.full((1, 1), 0.75))
+    total.add_terms(np.full((1, 1), 0.75), np.ones(1))
     assert (total.total() - before == row).all()
     steps = [WholeNumbers(whole, total.unit).steps(2.0**-30) for whole in (total.total(), before)]
     assert steps[0] - steps[1] == [3 * 2**28]

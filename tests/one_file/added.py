@@ -55,7 +55,7 @@ class SumOfRows(Release):
         total = WholeSum((rows.size,), 1.0)
         for chunk in rows.chunks():
             weights = np.ones(len(chunk.y)) if self.what == "rows" else chunk.y - 0.5
-            total.add_terms(chunk.X.astype(np.float64) * weights)
+            total.add_terms(chunk.X, weights)
         values = WholeNumbers(total.total(), total.unit)
         return add_normal(values, scale=self.scale, sensitivity=self.sensitivity("add-remove"), noise=noise)
 

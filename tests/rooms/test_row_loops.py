@@ -129,6 +129,15 @@ def test_scattered_sums_have_the_bits_of_numpy(count: int, kind: Any, seed: Any)
 
 
 @needs_compiled
+@settings(max_examples=300)
+@given(rows_and_values(), st.sampled_from([1.0, 2.0**40, 0.7 * 2.0**40]))
+def test_whole_terms_are_those_of_numpy(drawn: tuple[Any, Any, Any], scale: float) -> None:
+    with np.errstate(all="ignore"):
+        X, values = (np.clip(np.nan_to_num(each), -1.0, 1.0) for each in (drawn[0], drawn[2]))
+    np.testing.assert_array_equal(*both(row_loops.whole_terms, X, values, scale))
+
+
+@needs_compiled
 def test_many_rows_have_the_bits_of_numpy() -> None:
     X, at, values = long_rows()
     same_bits(*both(row_loops.predictors, at, X))
@@ -136,6 +145,7 @@ def test_many_rows_have_the_bits_of_numpy() -> None:
     same_bits(*both(row_loops.product, np.outer(at, at), X))
     same_bits(*both(row_loops.halved, X, values, 4096))
     same_bits(*both(row_loops.steps, X, values > 0.0, 2**16))
+    same_bits(*both(row_loops.whole_terms, X, values, 2.0**38))
 
 
 @needs_compiled
