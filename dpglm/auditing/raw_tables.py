@@ -143,12 +143,7 @@ def declared_neighbours(model: CodedModel, relation: Relation) -> list[Neighbour
         rest = (flipped, (unlike, against))
         pairs = [
             ("longest declared row, two responses, empty rest", [row], [flipped], ()),
-            (
-                "longest declared row or one at a wide angle, empty rest",
-                [row],
-                [(corners.widest, high)],
-                (),
-            ),
+            ("longest declared row or one at a wide angle, empty rest", [row], [(corners.widest, high)], ()),
             ("longest declared row or the one most unlike it, empty rest", [row], other, ()),
             ("longest declared row or the one most unlike it, small rest", [row], other, rest),
         ]

@@ -53,12 +53,7 @@ def report(
         )
     page = found.report(output, choices=dict(answers), facts=facts)
     alarm = found.summary().alarm
-    say(
-        as_json,
-        lambda: {"kind": "page", "private": not alarm, "alarm": alarm},
-        lambda: alarm,
-        page,
-    )
+    say(as_json, lambda: {"kind": "page", "private": not alarm, "alarm": alarm}, lambda: alarm, page)
 
 
 @main.command()

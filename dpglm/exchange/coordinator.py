@@ -20,16 +20,7 @@ from dpglm.exchange.arguments import (
 )
 from dpglm.exchange.asked import Asked
 from dpglm.exchange.journal import Journal, journal_path
-from dpglm.exchange.messages import (
-    Answer,
-    Ask,
-    Hello,
-    Start,
-    Started,
-    message_error,
-    packed,
-    unpacked,
-)
+from dpglm.exchange.messages import Answer, Ask, Hello, Start, Started, message_error, packed, unpacked
 from dpglm.exchange.sums import Sums
 from dpglm.exchange.transcript import Transcript
 from dpglm.exchange.transport import Transport

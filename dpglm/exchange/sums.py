@@ -8,14 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from dpglm.curator.secure_site import (
-    SecureSite,
-    aggregate,
-    content_of,
-    key_message,
-    keys_of,
-    sum_message,
-)
+from dpglm.curator.secure_site import SecureSite, aggregate, content_of, key_message, keys_of, sum_message
 from dpglm.curator.secure_site import point_of as named
 from dpglm.errors import ExchangeError, MethodError, PermitError
 from dpglm.exchange.asked import Asked

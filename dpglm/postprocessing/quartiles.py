@@ -180,9 +180,5 @@ class ClassCounts:
         width = self.edges.shape[1] + 1
         counts = self.counts[groups, number * width : (number + 1) * width]
         return Distribution.of(
-            self.edges[number],
-            counts.sum(axis=0),
-            len(counts) * self.deviation**2,
-            total,
-            total_variance,
+            self.edges[number], counts.sum(axis=0), len(counts) * self.deviation**2, total, total_variance
         )

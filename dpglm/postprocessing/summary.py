@@ -17,14 +17,7 @@ from dpglm.postprocessing.declared import (
     survival_notes,
     weight_facts,
 )
-from dpglm.postprocessing.intervals import (
-    MOST_NAMES,
-    caveats,
-    intervals,
-    p_values,
-    selected,
-    surprises,
-)
+from dpglm.postprocessing.intervals import MOST_NAMES, caveats, intervals, p_values, selected, surprises
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState

@@ -114,13 +114,7 @@ def fit_joint(
 
 
 def secure_site(
-    plan: Plan,
-    name: str,
-    table: object,
-    *,
-    run: str,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
+    plan: Plan, name: str, table: object, *, run: str, ledger: Ledger | None = None, seed: int | None = None
 ) -> SecureSite:
     """One site of a fit by secure sums, by itself: its table is open and its ledger charged; no row was read.
 

@@ -20,14 +20,7 @@ from dpglm.postprocessing.between_sites import heterogeneity
 from dpglm.postprocessing.joint_sites import site_lines
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.postprocessing.record import Choice, FitRecord, ResponseFacts, SpendLine
-from dpglm.postprocessing.site_pool import (
-    LEAST_SITES,
-    Effects,
-    Site,
-    combined,
-    pooled_sites,
-    reference,
-)
+from dpglm.postprocessing.site_pool import LEAST_SITES, Effects, Site, combined, pooled_sites, reference
 from dpglm.privacy.events import MethodDescription
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.charging import with_row_map

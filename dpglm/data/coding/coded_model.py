@@ -94,11 +94,7 @@ class CodedModel:
         return self.coding.term_columns
 
     def submodel(
-        self,
-        drop: Sequence[str],
-        merge: Merge,
-        moments: Mapping[str, tuple[float, float]],
-        longer: float,
+        self, drop: Sequence[str], merge: Merge, moments: Mapping[str, tuple[float, float]], longer: float
     ) -> Submodel:
         """The model without terms and with levels merged, in the same means and deviations of numbers.
 

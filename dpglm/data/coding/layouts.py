@@ -8,13 +8,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.linalg
 
-from dpglm.data.coding.geometry import (
-    DEPENDENT,
-    Group,
-    Layout,
-    Space,
-    span,
-)
+from dpglm.data.coding.geometry import DEPENDENT, Group, Layout, Space, span
 from dpglm.data.formula.expressions import FormulaText
 from dpglm.data.formula.model import Model, Term
 from dpglm.typing import FloatMatrix

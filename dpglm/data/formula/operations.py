@@ -186,9 +186,7 @@ OPERATIONS: Final = {
     "exp": Operation(np.exp, _increasing(within=Interval(0.0, math.inf)), 1),
     "expm1": Operation(np.expm1, _increasing(within=Interval(-1.0, math.inf)), 1),
     "sqrt": Operation(
-        np.sqrt,
-        _increasing(0.0, strict=False, remedy="Declare a lower bound >= 0, or use abs()."),
-        1,
+        np.sqrt, _increasing(0.0, strict=False, remedy="Declare a lower bound >= 0, or use abs()."), 1
     ),
     "abs": Operation(np.abs, _absolute, 1),
     "sin": Operation(np.sin, _wave(math.pi / 2), 1),

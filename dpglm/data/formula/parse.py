@@ -40,13 +40,7 @@ from dpglm.data.formula.model import (
 from dpglm.data.formula.reader import Reader
 from dpglm.data.formula.stages import with_intercepts, with_stages
 from dpglm.data.formula.survival import has_baseline, response_of, with_baseline
-from dpglm.data.formula.wide_factors import (
-    NoReferenceError,
-    few_levels,
-    is_wide,
-    treatment,
-    wide_names,
-)
+from dpglm.data.formula.wide_factors import NoReferenceError, few_levels, is_wide, treatment, wide_names
 from dpglm.errors import FormulaError
 from dpglm.typing import FloatMatrix
 

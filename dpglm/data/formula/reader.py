@@ -342,8 +342,5 @@ class Reader(FormulaText):
                 remedy="Use a fixed number instead, as in I(age - 50).",
             )
         return self.error(
-            node,
-            f"{what} is not allowed in a formula.",
-            expected=ALLOWED,
-            remedy=INSTEAD.get(what, USUAL),
+            node, f"{what} is not allowed in a formula.", expected=ALLOWED, remedy=INSTEAD.get(what, USUAL)
         )
