@@ -338,9 +338,10 @@ def free_length(
     of one of norm 1.
     """
     slope = next(t for t in geometry.standardised(moments, 1.0).term_columns if t.kind == "slope")
-    square = slope.bound / 4.0  # on average: the bound is that of two standard deviations
-    free = NEGLIGIBLE * rows * square / noise
-    return min(free, 1.01 * float(np.linalg.norm(geometry.row_matrix(moments, 1.0), 2)) ** 2)
+    # On average a quarter: the bound is that of two standard deviations.
+    free, matrix = NEGLIGIBLE * rows * (slope.bound / 4.0) / noise, geometry.row_matrix(moments, 1.0)
+    within = free <= float((matrix**2).sum(axis=0).max())  # no more than the norm's square, and found sooner
+    return free if within else min(free, 1.01 * float(np.linalg.norm(matrix, 2)) ** 2)
 
 
 def noise_of_score(plan: PricedReleases) -> float:

@@ -35,6 +35,7 @@ OVERLAP: Final = 0.5
 _FEWEST: Final = 24
 _QUANTILES: Final = 512
 _SEED: Final = 20_240_229
+_MOST_KEPT: Final = 2**21  # ranks that are kept, 4 MB
 
 # Share of the response's variance that the model is taken to explain: rows then weigh less than at the same
 # rate without any effect. On four public tables it is .06, .16, .17 and .45.
@@ -135,33 +136,41 @@ def expected_moments(schema: Schema, coding: Coding, points: int = POINTS) -> Fl
     >>> [round(float(value), 6) for value in found.ravel()]  # 45^2 + 12^2 = 2169
     [1.0, 45.0, 45.0, 2169.0]
     """
-    generator = np.random.default_rng(_SEED)
     columns: dict[str, NDArray[Any]] = {}
     weights = np.ones(points)
-    common = math.sqrt(OVERLAP) * generator.standard_normal(points)
-    even = (np.arange(points) + 0.5) / points
-    for name in coding.columns:
+    even, periods = (np.arange(points) + 0.5) / points, coding.model.periods
+    numbers = (even * _QUANTILES).astype(np.intp)
+    # What is large is not worth keeping.
+    ranks = _ranks if points * len(coding.columns) <= _MOST_KEPT else _ranks.__wrapped__
+    for name, rank in zip(coding.columns, ranks(points, len(coding.columns)), strict=True):
         variable = schema.variables[name]
-        scores = common + math.sqrt(1.0 - OVERLAP) * generator.standard_normal(points)
-        places = np.empty(points)
-        places[np.argsort(scores)] = even
-        periods = coding.model.periods
         if periods is not None and name == periods.column:  # of a row: alike often, and weighed
-            codes = (places * len(periods.values)).astype(np.int32)
+            codes = (even.take(rank) * len(periods.values)).astype(np.int32)
             weights *= _surviving(variable, periods)[codes]
             columns[name] = codes + float(periods.values[0]) if periods.numeric else codes
         elif isinstance(variable, Numeric):
-            values = expected_quantiles(variable)
-            columns[name] = values[(places * len(values)).astype(np.intp)]
+            columns[name] = expected_quantiles(variable)[numbers].take(rank)
         else:
-            codes, weight = _levels(variable, places)
+            codes, weight = _levels(variable, even.take(rank))
             columns[name] = codes
             weights *= weight
     if not columns:  # the constant alone
         columns[""] = np.zeros(points)
-    rows, _ = coding.coded(columns)
-    moments = (rows.T * (weights / weights.sum())) @ rows
+    rows = coding.lying(columns)
+    moments = (rows * (weights / weights.sum())) @ rows.T
     return np.asarray(0.5 * (moments + moments.T))
+
+
+@lru_cache(maxsize=4)
+def _ranks(points: int, columns: int) -> NDArray[Any]:
+    """The places of points by each column's normal scores, shape (columns, points)."""
+    generator = np.random.default_rng(_SEED)
+    common, own = math.sqrt(OVERLAP) * generator.standard_normal(points), math.sqrt(1.0 - OVERLAP)
+    ranks = np.empty((columns, points), dtype=np.min_scalar_type(points))
+    for rank in ranks:
+        rank[np.argsort(common + own * generator.standard_normal(points))] = np.arange(points)
+    ranks.setflags(write=False)
+    return ranks
 
 
 def expected_shares(variable: Categorical) -> FloatVector:
@@ -192,24 +201,23 @@ def expected_quantiles(variable: Numeric) -> FloatVector:
     sd = USUAL_SPREAD * most if variable.sd is None else variable.sd
     centre = (mean - low) / width
     strength = (most / sd) ** 2 - 1.0
-    places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    raw = _beta_quantiles(centre * strength, (1.0 - centre) * strength)
-    # Few quantiles miss a tail: mean and spread are mended where that keeps within the bounds.
-    spread = float(raw.std())
-    if np.isfinite(raw).all() and spread > 0.0:
-        raw = np.clip(centre + (raw - raw.mean()) * (sd / width / spread), 0.0, 1.0)
-    else:
-        raw = np.where(places < 1.0 - centre, 0.0, 1.0)
-    return np.asarray(low + width * raw)
+    return np.asarray(low + width * _shares(centre, strength, sd / width))
 
 
 @lru_cache(maxsize=256)
-def _beta_quantiles(alpha: float, beta: float) -> FloatVector:
-    """Equally likely values of a beta distribution with these two parameters."""
+def _shares(centre: float, strength: float, deviation: float) -> FloatVector:
+    """Equally likely shares of the declared range, from a beta distribution."""
+    places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     with np.errstate(all="ignore"):
-        quantiles = np.asarray(betaincinv(alpha, beta, (np.arange(_QUANTILES) + 0.5) / _QUANTILES))
-    quantiles.setflags(write=False)
-    return quantiles
+        raw = np.asarray(betaincinv(centre * strength, (1.0 - centre) * strength, places))
+    # Few quantiles miss a tail: mean and spread are mended where that keeps within the bounds.
+    spread = float(raw.std())
+    if np.isfinite(raw).all() and spread > 0.0:
+        raw = np.clip(centre + (raw - raw.mean()) * (deviation / spread), 0.0, 1.0)
+    else:
+        raw = np.where(places < 1.0 - centre, 0.0, 1.0)
+    raw.setflags(write=False)
+    return np.asarray(raw)
 
 
 def _levels(variable: Categorical, places: FloatVector) -> tuple[NDArray[np.int32], FloatVector]:

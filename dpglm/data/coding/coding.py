@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, Self, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ Columns: TypeAlias = Mapping[str, NDArray[Any]]
 # Columns of a factor from which codes are read faster than the columns are, measured.
 _MANY_COLUMNS: Final = 8
 _SINGLE: Final = np.dtype(np.float32)
+_MOST_KEPT: Final = 1000  # columns of codings that are kept, 8 MB a matrix
 _CHUNK_ROWS: Final = 8192  # rows worked on at a time, so that what is in use stays in cache
 
 
@@ -158,15 +160,27 @@ class Coding:
         Rows are divided by ``longer`` times the root mean square of a row whose numbers are uncorrelated, and
         may be longer than 1. They are ``row_matrix(moments, longer)`` times the rows of this coding.
         """
-        model, norm, groups = standardised(self.groups, self.model, moments, longer)
-        matrix, inverse = affine_maps(self.groups, groups, self.model, model)
-        maps = self.user_from_coded @ matrix.T, inverse.T @ self.coded_from_user
-        return Coding(model, *maps, self.penalised, norm, False, groups)
+        return self._placed_at(moments, longer)[0]
 
     def row_matrix(self, moments: Mapping[str, tuple[float, float]], longer: float) -> FloatMatrix:
         """Rows of `standardised` from rows of this coding, shape (p, p)."""
-        model, _, groups = standardised(self.groups, self.model, moments, longer)
-        return affine_maps(self.groups, groups, self.model, model)[0]
+        return self._placed_at(moments, longer)[1]
+
+    def _placed_at(self, moments: Mapping[str, tuple[float, float]], longer: float) -> Placed:
+        """`standardised` and `row_matrix`; the last ones are kept, since a fit asks for them many times."""
+        asked, kept = (tuple(moments.items()), longer), _placed.get(self, ())
+        for places, length, found in kept:
+            if (places, length) == asked:
+                return found
+        model, norm, groups = standardised(self.groups, self.model, moments, longer)
+        matrix, inverse = affine_maps(self.groups, groups, self.model, model)
+        maps = self.user_from_coded @ matrix.T, inverse.T @ self.coded_from_user
+        for array in (matrix, *maps):
+            array.setflags(write=False)
+        placed = Coding(model, *maps, self.penalised, norm, False, groups), matrix
+        if self.size <= _MOST_KEPT:
+            _placed[self] = *kept[-1:], (*asked, placed)
+        return placed
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -188,7 +202,7 @@ class Coding:
         """Name and user's columns of each term."""
         return tuple((term.name, tuple(range(term.start, term.stop))) for term in self.model.terms)
 
-    @property
+    @cached_property
     def term_columns(self) -> tuple[TermColumns, ...]:
         """The coded columns as tables of cells, with their bounds and declared prior scales."""
         return tuple(group.term_columns(self.row_norm) for group in self.groups)
@@ -252,6 +266,10 @@ class Coding:
         rows, offset, _ = self._rows(columns, np.dtype(np.float64), np.nan)
         return np.ascontiguousarray(rows.T), offset
 
+    def lying(self, columns: Columns) -> FloatMatrix:
+        """Coded rows as `coded` gives them, each a column, shape (p, k)."""
+        return np.asarray(self._rows(columns, np.dtype(np.float64), np.nan)[0])
+
     def _rows(
         self, columns: Columns, dtype: np.dtype[Any], blank: float, *, coded: bool = False
     ) -> tuple[NDArray[Any], FloatVector | None, BoolVector]:
@@ -295,6 +313,11 @@ class Coding:
                 short.append(replace(group, start=start, stop=start + group.stop - group.start))
                 start = short[-1].stop
         return _writers_of(short)
+
+
+# What `Coding._placed_at` found; not in the coding, which is sent to workers.
+Placed: TypeAlias = tuple[Coding, FloatMatrix]
+_placed: WeakKeyDictionary[Coding, tuple[tuple[Any, float, Placed], ...]] = WeakKeyDictionary()
 
 
 def _writers_of(groups: Iterable[Group]) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -74,6 +75,11 @@ class Group:
     bound: float
     products: tuple[Product, ...]
 
+    @cached_property
+    def subset(self) -> Subset:
+        """Places of the factors of its first product."""
+        return tuple([part.factor for part in self.products[0].parts])
+
     def term_columns(self, row_norm: float) -> TermColumns:
         """The columns as inference sees them, in rows that are divided by ``row_norm`` (and the slack)."""
         bound = self.bound / (row_norm * SLACK) ** 2 * (1.0 + 2.0**-13)  # rounding to float32 included
@@ -118,7 +124,7 @@ Layout: TypeAlias = tuple[FloatMatrix, float, tuple[Group, ...]]
 def prior_of(factors: Sequence[Factor]) -> float:
     """Prior scale of the product of these factors: the largest of theirs, on standardised scales."""
     largest = max((factor.prior / factor.width for factor in factors), default=_INTERCEPT_PRIOR)
-    return largest * math.prod(factor.width for factor in factors)
+    return largest * math.prod([factor.width for factor in factors])
 
 
 def kind_of(factors: Sequence[Factor]) -> TermKind:
@@ -146,20 +152,23 @@ class Space:
         """Public weight a_S of the squared product."""
         if not subset:
             return _INTERCEPT_SHARE
-        return math.prod(self.factors[index].share for index in subset)
+        return math.prod([self.factors[index].share for index in subset])
+
+    @cached_property
+    def bounds(self) -> tuple[float, ...]:
+        """The largest a_S * |c_S|^2 of any row by product, attained with all factors at farthest corners."""
+        alone = [factor.bound for factor in self.factors]
+        return tuple([self.share(one) * math.prod([alone[index] for index in one]) for one in self.subsets])
 
     def bound(self, positions: Iterable[int]) -> float:
-        """The largest a_S * |c_S|^2 of any row, summed; attained with every factor at its farthest corner."""
-        return math.fsum(
-            self.share(subset) * math.prod(self.factors[index].bound for index in subset)
-            for subset in map(self.subsets.__getitem__, positions)
-        )
+        """Bounds of some products, summed."""
+        return math.fsum([self.bounds[position] for position in positions])
 
     def typical(self) -> FloatVector:
         """Mean squares of the rows' entries, shape (dimension,), were the products uncorrelated."""
         squares = np.zeros(len(self.columns))
         for rows, subset in zip(self.rows, self.subsets, strict=True):
-            whole = self.share(subset) * math.prod(self.factors[index].typical for index in subset)
+            whole = self.share(subset) * math.prod([self.factors[index].typical for index in subset])
             squares[rows] = whole / (rows.stop - rows.start)
         return squares
 
@@ -218,9 +227,9 @@ def whole(model: Model, space: Space, longer: float | None = None) -> tuple[floa
     for position, subset in enumerate(space.subsets):
         factors = [model.factors[index] for index in subset]
         label = ":".join(factor.name for factor in factors) or "Intercept"
-        rows, bound = space.rows[position], space.bound([position])
-        product = space.product(position, norm)
-        groups.append(Group(label, kind_of(factors), rows.start, rows.stop, bound, (product,)))
+        rows, product = space.rows[position], space.product(position, norm)
+        kind, bound = kind_of(factors), space.bounds[position]
+        groups.append(Group(label, kind, rows.start, rows.stop, bound, (product,)))
     return norm, tuple(groups)
 
 
@@ -262,6 +271,9 @@ def _expanded(model: Model, subterm: Subterm) -> list[tuple[Subset, FloatMatrix]
     """The columns of a subterm in the products of subsets of its factors, each (size, columns)."""
     usages = sorted(subterm, key=lambda usage: usage.factor)
     affine = [model.factors[usage.factor].affine(usage.table) for usage in usages]
+    if len(usages) == 1:  # what is below, sooner
+        table = np.asarray(affine[0], dtype=np.float64)
+        return [((), table[:1]), ((usages[0].factor,), table[1:])]
     order = _column_order(subterm)
     expanded = []
     for chosen in itertools.product((False, True), repeat=len(usages)):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,7 @@ def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
     """Labels of numbers with columns of their own, which every product can be had without."""
     if any(len(group.products) > 1 or group.products[0].mixing is not None for group in groups):
         return ()
-    subsets = [_subset(group) for group in groups]
+    subsets = {group.subset for group in groups}
     numbers = [at for at, factor in enumerate(model.factors) if isinstance(factor, NumericFactor)]
     if () not in subsets or max(len(set(subset) & set(numbers)) for subset in subsets) > _MOST_NUMBERS:
         return ()
@@ -49,8 +50,8 @@ def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
 def _squares(groups: tuple[Group, ...], model: Model, names: Collection[str]) -> dict[int, int]:
     """Factors that are squares of these numbers, in no product, and the factors of which they are."""
     found = {}
-    alone = {_subset(group)[0] for group in groups if len(_subset(group)) == 1}
-    alone -= {at for group in groups if len(_subset(group)) > 1 for at in _subset(group)}
+    alone = {group.subset[0] for group in groups if len(group.subset) == 1}
+    alone -= {at for group in groups if len(group.subset) > 1 for at in group.subset}
     places = {
         factor.expression: at
         for at, factor in enumerate(model.factors)
@@ -79,16 +80,18 @@ def standardised(
         mean, deviation = moments[model.factors[at].name]
         known[model.factors[square].name] = mean**2 + deviation**2, math.sqrt(2.0) * deviation**2
     factors = tuple(
-        replace(factor, moments=known[factor.name])
+        NumericFactor(
+            factor.name, factor.expression, factor.effect, factor.low, factor.high, known[factor.name]
+        )
         if isinstance(factor, NumericFactor) and factor.name in known
         else factor
         for factor in model.factors
     )
     other = replace(model, factors=factors)
-    rows = tuple(slice(group.start, group.stop) for group in groups)
-    space = Space(factors, tuple(map(_subset, groups)), rows, np.zeros((groups[-1].stop, model.size)))
+    rows, subsets = zip(*((slice(group.start, group.stop), group.subset) for group in groups), strict=True)
+    space = Space(factors, subsets, rows, np.zeros((groups[-1].stop, model.size)))
     norm, made = whole(other, space, longer)
-    places = {_subset(group): group for group in made}
+    places = {group.subset: group for group in made}
     for square, at in squares.items():
         mean, deviation = moments[model.factors[at].name]
         group, base = places[(square,)], places[(at,)].products[0]
@@ -103,39 +106,54 @@ def affine_maps(
     before: tuple[Group, ...], after: tuple[Group, ...], model: Model, other: Model
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Rows of a layout as declared to those of a standardised one, and back, shapes (p, p)."""
+    there, back = _map(before, after, model, other), _map(after, before, other, model)
+    if all(len(group.products) == 1 for group in after):
+        return there, back
     sheared, straight = np.eye(before[-1].stop), np.eye(before[-1].stop)
-    starts = {_subset(group): group for group in after}
+    starts = {group.subset: group for group in after}
     for group in after:
         for product in group.products[1:]:  # of the square of another column
             base = starts[tuple(part.factor for part in product.parts)]
             times = product.scale / base.products[0].scale
             sheared[group.start, base.start], straight[group.start, base.start] = times, -times
-    return sheared @ _map(before, after, model, other), _map(after, before, other, model) @ straight
+    return sheared @ there, back @ straight
 
 
 def _map(before: tuple[Group, ...], after: tuple[Group, ...], model: Model, other: Model) -> FloatMatrix:
     affine = [_affine(factor, another) for factor, another in zip(model.factors, other.factors, strict=True)]
     size = before[-1].stop
     matrix = np.zeros((size, size))
-    columns = [(frozenset(_subset(column)), column) for column in before]
+    subsets = tuple([group.subset for group in before]), tuple([group.subset for group in after])
+    for at_row, at_column, which in _sums(*subsets):
+        row, column = after[at_row], before[at_column]
+        weight = row.products[0].scale / column.products[0].scale
+        weight *= math.prod([affine[at][place] for at, place in which])
+        if not weight:
+            continue
+        if row.stop == row.start + 1:
+            matrix[row.start, column.start : column.stop] = weight
+        else:
+            matrix[row.start : row.stop, column.start : column.stop] = weight * np.eye(row.stop - row.start)
+    return matrix
+
+
+@lru_cache(maxsize=32)
+def _sums(
+    before: tuple[Subset, ...], after: tuple[Subset, ...]
+) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:
+    """Groups after, those before of which they are made, and for each factor 0 where it is kept, else 1."""
+    columns = [frozenset(subset) for subset in before]
     touching: dict[int, list[int]] = {}  # columns by the factors that they have
-    for place, (kept, _) in enumerate(columns):
+    for place, kept in enumerate(columns):
         for at in kept:
             touching.setdefault(at, []).append(place)
-    plain = [place for place, (kept, _) in enumerate(columns) if not kept]
-    for row in after:
-        all_of = frozenset(_subset(row))
-        for place in {*plain, *(place for at in all_of for place in touching.get(at, ()))}:
-            kept, column = columns[place]
-            if not kept <= all_of:
-                continue
-            weight = row.products[0].scale / column.products[0].scale
-            weight *= math.prod(affine[at][0 if at in kept else 1] for at in sorted(all_of))
-            if weight:
-                matrix[row.start : row.stop, column.start : column.stop] = weight * np.eye(
-                    row.stop - row.start
-                )
-    return matrix
+    plain = [place for place, kept in enumerate(columns) if not kept]
+    return tuple(
+        (row, place, tuple((at, int(at not in columns[place])) for at in sorted(all_of)))
+        for row, all_of in enumerate(map(frozenset, after))
+        for place in sorted({*plain, *(place for at in all_of for place in touching.get(at, ()))})
+        if columns[place] <= all_of
+    )
 
 
 def _affine(factor: object, other: object) -> tuple[float, float]:
@@ -143,10 +161,6 @@ def _affine(factor: object, other: object) -> tuple[float, float]:
     if not isinstance(factor, NumericFactor) or not isinstance(other, NumericFactor):
         return 1.0, 0.0
     return factor.unit / other.unit, (factor.middle - other.middle) / other.unit
-
-
-def _subset(group: Group) -> Subset:
-    return tuple(part.factor for part in group.products[0].parts)
 
 
 def _without(subset: Subset, at: int) -> Subset:

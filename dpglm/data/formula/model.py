@@ -47,6 +47,11 @@ def simplex_corners(levels: int) -> FloatMatrix:
     return corners
 
 
+@lru_cache(maxsize=256)
+def _farthest(levels: int) -> float:
+    return float((simplex_corners(levels) ** 2).sum(axis=1).max())
+
+
 @dataclass(frozen=True)
 class Factor(ABC):
     """One factor of a formula.
@@ -121,7 +126,7 @@ class Factor(ABC):
     @property
     def bound(self) -> float:
         """The largest squared norm of the coordinates, attained at a corner."""
-        return float((self.corners**2).sum(axis=1).max())
+        return _farthest(self.level_count)
 
     @property
     def typical(self) -> float:
