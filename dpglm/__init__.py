@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,8 @@ _HOMES = {
 }
 
 _MODULES = {"errors", "exchange", "families", "maketables", "methods", "penalties", "sklearn"}
+_FIRST_ROOMS = ("auditing", "data.codebooks", "data.coding", "inference", "ledger", "optim", "planning")
+_ROOMS = (*_FIRST_ROOMS, "postprocessing", "report", "report.exports", "results", "spec")
 _OPTIONAL = {"maketables", "sklearn"}  # doors to packages that may be absent
 
 __all__ = ["__version__", *sorted(_HOMES.keys() - _OPTIONAL)]  # names of the table above
@@ -123,10 +126,23 @@ class _Alias(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(importlib.import_module(f"dpglm.glm.{self.__name__[6:]}"), name)
+        home = self.__name__.removeprefix("dpglm.")
+        home = f"glm.{home}" if home in ("families", "penalties") else home
+        return getattr(importlib.import_module(f"dpglm.{home}"), name)
+
+
+class _Room(ModuleType):
+    """A room: ``from dpglm.report import page`` imports that file when it is used; a fit needs few."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or find_spec(f"{self.__name__}.{name}") is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return _Alias(f"{self.__name__}.{name}")
 
 
 sys.modules.update({f"dpglm.{name}": _Alias(f"dpglm.{name}") for name in ("families", "penalties")})
+for _name in _ROOMS:
+    importlib.import_module(f"dpglm.{_name}").__class__ = _Room
 
 
 def __getattr__(name: str) -> Any:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from os import PathLike
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema, schema_of
 from dpglm.errors import PrivacyError, StoreError
@@ -15,13 +14,12 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.methods.base import Method
 from dpglm.planning.advice import advised
+from dpglm.postprocessing import store
 from dpglm.postprocessing.record import FitRecord, Goal
-from dpglm.postprocessing.store import is_folder, read
 from dpglm.privacy.budget import REMEDY, Privacy
-from dpglm.results.compare import SiteFits
+from dpglm.results import level_fits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.level_fits import LevelFits
-from dpglm.results.profile import Profile
+from dpglm.spec import joint, levels, planned_again, sites
 from dpglm.spec.arguments import (
     REQUIRED,
     FitOptions,
@@ -35,15 +33,18 @@ from dpglm.spec.arguments import (
     refuse_beside_plan,
 )
 from dpglm.spec.charging import with_row_map
-from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
-from dpglm.spec.joint import run_at_sites
-from dpglm.spec.levels import MULTINOMIAL, LevelPlan, one_table
+from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, MULTINOMIAL
 from dpglm.spec.model_spec import ModelSpec, no_formula
 from dpglm.spec.plan import Plan
-from dpglm.spec.planned_again import plan_of
 from dpglm.spec.profiled import informed
-from dpglm.spec.sites import site_schemas, site_tables
 from dpglm.threads import ONE_THREAD_EACH
+
+if TYPE_CHECKING:
+    from dpglm.auditing.result import Audit
+    from dpglm.results.compare import SiteFits
+    from dpglm.results.level_fits import LevelFits
+    from dpglm.results.profile import Profile
+    from dpglm.spec.levels import LevelPlan
 
 
 @overload
@@ -166,26 +167,25 @@ def fit(
     asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
     asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights)
     budget = privacy_of(privacy)  # refused before a table is looked for
-    noise_of(seed)
-    opened = ledgers_of(ledger, key)
+    _, opened = noise_of(seed), ledgers_of(ledger, key)
     with ONE_THREAD_EACH:
         if family == MULTINOMIAL:
-            declared = informed(find_schema(one_table(data), schema, formula), profile)
-            levels = LevelPlan.of(asked_of, formula, declared, budget)
-            return levels.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
+            declared = informed(find_schema(levels.one_table(data), schema, formula), profile)
+            several = levels.LevelPlan.of(asked_of, formula, declared, budget)
+            return several.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
         if not is_sites(data):
             spec = asked_of(formula, informed(find_schema(data, schema, formula), profile))
             counted = spec.method.planned_by_row_count and spec.rows_are_public
             n = spec.coded_model.design(data).row_count() if counted else None
             asked = advised(spec.plan(n=n), opened, seeded=seed is not None)
             return asked.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
-        tables = site_tables(data)
+        tables = sites.site_tables(data)
         one = None if schema is None else Schema.of(schema)
-        schemas = site_schemas(tables, formula) if one is None else dict.fromkeys(tables, one)
+        schemas = sites.site_schemas(tables, formula) if one is None else dict.fromkeys(tables, one)
         schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
         spec = asked_of(formula, next(iter(schemas.values()))).among(tuple(schemas.values()))
         asked = advised(spec.plan(), opened, seeded=seed is not None)
-        return run_at_sites(
+        return joint.run_at_sites(
             asked, tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas
         )
 
@@ -262,7 +262,7 @@ def plan(
     asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights)
     with ONE_THREAD_EACH:
         if family == MULTINOMIAL:
-            return LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)
+            return levels.LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)
         return asked_of(formula, declared).plan(n=n)
 
 
@@ -320,7 +320,7 @@ def audit(
     >>> found.passed, found.rows[-1].epsilon < 1.0
     (True, True)
     """
-    plan = what if isinstance(what, Plan) else plan_of(what)
+    plan = what if isinstance(what, Plan) else planned_again.plan_of(what)
     return plan.audit(trials=trials, confidence=confidence, progress=progress, seed=seed)
 
 
@@ -337,9 +337,9 @@ def load(path: str | PathLike[str]) -> FitResult | LevelFits:
     ...     dpglm.load(fit.save(f"{folder}/fit.json")).names
     ('Intercept', 'age')
     """
-    if is_folder(path):
-        return LevelFits.of_folder(path, load)
-    record: FitRecord = read(path)
+    if store.is_folder(path):
+        return level_fits.LevelFits.of_folder(path, load)
+    record: FitRecord = store.read(path)
     model = ModelSpec.of_document(record.specification).coded_model
     if model.coding.names != record.names:
         raise StoreError(

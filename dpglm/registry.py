@@ -72,6 +72,10 @@ class Registry(Generic[Piece]):
         return file_away
 
     def __getitem__(self, name: str) -> type[Piece]:
+        if name not in self._pieces and name.isidentifier():  # most stand in a file of their name
+            for home in self._homes:
+                if importlib.util.find_spec(home) and importlib.util.find_spec(f"{home}.{name}"):
+                    importlib.import_module(f"{home}.{name}")
         if name not in self._pieces:
             self.discover()
         try:

@@ -7,8 +7,7 @@ from typing import Final, get_args
 
 import dpglm
 from dpglm.postprocessing.record import Goal
-from dpglm.spec.defaults import DEFAULT_METHOD
-from dpglm.spec.levels import MULTINOMIAL
+from dpglm.spec.defaults import DEFAULT_METHOD, MULTINOMIAL
 
 # They need options, tables by site or a grid, or no privacy at all.
 PYTHON_ONLY: Final = {"dla", "lha", "nonprivate", "pphtl", "pst-h", "secure-sum", "tune"}

@@ -22,8 +22,7 @@ from dpglm.data.tables.files import open_files
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import write_atomically
 from dpglm.report.facts import ReportFacts
-from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
-from dpglm.spec.levels import MULTINOMIAL
+from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, MULTINOMIAL
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SCHEMA = click.option("--schema", type=YAML, help="YAML file of public bounds and levels.")

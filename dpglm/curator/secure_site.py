@@ -143,10 +143,7 @@ class SecureSite:
         # Of this run, these keys and this release: no mask is used for two messages.
         context = _message({"run": self._run, "keys": _listed(self._met), "release": release})
         own = self._curator.share(
-            self._releases[release],
-            at,
-            partial(mask, self.name, self._secrets, context),
-            holders=self._sites,
+            self._releases[release], at, partial(mask, self.name, self._secrets, context), holders=self._sites
         )
         message = sum_message(self._run, self.name, release, point, packed(own))
         self._sent[release] = point, message

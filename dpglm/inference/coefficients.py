@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 import scipy.linalg
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.inference.bic import choose_bic, refit
+from dpglm.inference import bic
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.optim.quadratic import QuadraticPath, minimise_quadratic_path, profiled, strength_max
+from dpglm.optim import quadratic as quadratics
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 from dpglm.wide_maps import WideMap, inverse_map, wide_map
+
+if TYPE_CHECKING:
+    from dpglm.optim.quadratic import QuadraticPath
 
 # Strengths of a path, and the least as a share of the largest.
 STRENGTHS, RATIO = 100, 1e-3
@@ -211,7 +214,7 @@ def chosen_path(
     matrix, right, dispersion = family_loss(contrasts, scaling, unit)
     path = sparse_path(matrix, right, penalty, scaling.penalised)
     judge = deviance_at_own(contrasts, scaling)
-    index = choose_bic(path, matrix, right, dispersion=dispersion, size=size, deviance=judge)
+    index = bic.choose_bic(path, matrix, right, dispersion=dispersion, size=size, deviance=judge)
     return path, weakest(path, index)
 
 
@@ -275,14 +278,14 @@ def sparse_path(
     array([1, 2])
     """
     mask = np.ones(len(right), dtype=np.bool_) if penalised is None else np.asarray(penalised, dtype=np.bool_)
-    reduced, pulled = profiled(matrix, right, mask)
+    reduced, pulled = quadratics.profiled(matrix, right, mask)
     scaled = penalty.with_scale(np.diagonal(reduced))
     grid = _grid(reduced, pulled, scaled) if strengths is None else strengths
-    return minimise_quadratic_path(matrix, right, scaled, grid, penalised=mask)
+    return quadratics.minimise_quadratic_path(matrix, right, scaled, grid, penalised=mask)
 
 
 def _grid(matrix: FloatMatrix, right: FloatVector, penalty: Penalty) -> FloatVector:
-    top, ratio = strength_max(matrix, right, penalty), RATIO
+    top, ratio = quadratics.strength_max(matrix, right, penalty), RATIO
     if math.isinf(top):
         top, ratio = float(np.abs(right).max()) / RATIO, RATIO**2
     if top == 0.0:  # zero is the solution whatever the strength
@@ -302,7 +305,7 @@ def deviance_at_own(contrasts: Contrasts, scaling: Scaling) -> Callable[[BoolVec
         coded = model.mean
         for _ in range(1 + SETTLING):
             omega = model.omega_at(coded)
-            coded = scaling.coded(refit(*_weighted(contrasts, scaling, omega), support))
+            coded = scaling.coded(bic.refit(*_weighted(contrasts, scaling, omega), support))
         omega = model.omega_at(coded)
         left = model.response - model.design @ coded
         return float(np.linalg.slogdet(omega)[1] + left @ np.linalg.solve(omega, left))

@@ -83,8 +83,7 @@ def residual_variance(sums: MomentSums, release: SecondMoments, coded: FloatVect
     ``y'y - theta'X'X theta`` at a shrunk theta explains less than least squares does: it errs upwards.
     """
     noise = math.hypot(
-        release.deviation / release.square_weight,
-        release.gram_deviation * float(coded @ coded),
+        release.deviation / release.square_weight, release.gram_deviation * float(coded @ coded)
     )
     left = max(sums.square - float(coded @ sums.gram @ coded), 0.0) + noise
     return min(max(left / rows_of(sums, release), LEAST_RESIDUAL * most), most)

@@ -15,10 +15,9 @@ from dpglm.data.coding.coded_model import CodedModel
 from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
+from dpglm.planning import merging, tables
 from dpglm.planning.expected_rows import expected_moments, expected_rows
-from dpglm.planning.merging import Merger, proposals, without_shares
-from dpglm.planning.tables import Over, curve, plot_curve, summary
-from dpglm.postprocessing.functions import why
+from dpglm.postprocessing import functions
 from dpglm.postprocessing.intervals import quantile
 from dpglm.tables.table import Summarised, Table
 from dpglm.typing import FloatMatrix, FloatVector
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from dpglm.planning.merging import Merger
+    from dpglm.planning.tables import Over
     from dpglm.spec.plan import Plan
 
 NO_INFORMATION: Final = "the whole budget goes to the estimate"
@@ -197,16 +198,16 @@ class Expectation(Summarised):
     @cached_property
     def mergers(self) -> tuple[Merger, ...]:
         """Rare levels to merge by declaration; only of columns with declared shares."""
-        return proposals(self)
+        return merging.proposals(self)
 
     @cached_property
     def assumed_equal(self) -> tuple[str, ...]:
         """Columns whose levels are assumed to be equally frequent, for want of declared shares."""
-        return without_shares(self)
+        return merging.without_shares(self)
 
     def summary(self) -> Table:
         """Expected precision of each coefficient, what is released, the price, and what would improve it."""
-        return summary(self)
+        return tables.summary(self)
 
     def tidy(self) -> pd.DataFrame:
         """A row per coefficient.
@@ -235,7 +236,8 @@ class Expectation(Summarised):
                 "information_noise_se": parts[:, 2],
                 "adjustment_se": parts[:, 3],
                 "reason": [
-                    why(decision) if self.has_intervals else decision.reason for decision in self.decisions
+                    functions.why(decision) if self.has_intervals else decision.reason
+                    for decision in self.decisions
                 ],
             }
         )
@@ -269,7 +271,7 @@ class Expectation(Summarised):
         >>> list(plan.expected().curve("n", [5000, 20_000]).columns)
         ['n', 'median', 'worst', 'median_relative', 'printed', 'intervals']
         """
-        return curve(self, over, values)
+        return tables.curve(self, over, values)
 
     def plot(
         self, over: Over = "n", *, values: Sequence[float] | None = None, ax: Axes | None = None
@@ -281,7 +283,7 @@ class Expectation(Summarised):
         MethodError
             As `curve`, or an ``ax`` that is not one of matplotlib's.
         """
-        return plot_curve(self, over, values, ax)
+        return tables.plot_curve(self, over, values, ax)
 
     def at(self, *, n: int | None = None, epsilon: float | None = None) -> Expectation:
         """The same with another number of rows or budget; expected rows are not drawn again."""

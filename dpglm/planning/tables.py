@@ -16,8 +16,7 @@ from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.planning.spreads import printed_between, undeclared
 from dpglm.postprocessing.declared import weight_facts
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
-from dpglm.report.coefficient_figures import expected_figure
-from dpglm.report.plots import draw
+from dpglm.report import coefficient_figures, plots
 from dpglm.tables.table import ABSENT, Column, Fact, Table, budget, coefficient, count, factor, share
 
 if TYPE_CHECKING:
@@ -29,17 +28,8 @@ if TYPE_CHECKING:
 
 
 MOST_NAMES = 6
-HEADINGS = (
-    "std err",
-    "+- {level}",
-    "detectable",
-    "x non-private",
-    "sampl.",
-    "estim.",
-    "inf.",
-    "adj.",
-    "interval",
-)
+PARTS = ("sampl.", "estim.", "inf.", "adj.")
+HEADINGS = ("std err", "+- {level}", "detectable", "x non-private", *PARTS, "interval")
 ORIENTATION = (
     "An orientation, not a promise: columns are taken to be spread as declared (undeclared ones: equal "
     "shares of levels, numbers with a sixth of their range as standard deviation), to overlap like normal "
@@ -232,14 +222,14 @@ def curve(expected: Expectation, over: Over, values: Sequence[float] | None) -> 
 def plot_curve(expected: Expectation, over: Over, values: Sequence[float] | None, ax: Axes | None) -> Axes:
     """See `Expectation.plot`."""
     widths = curve(expected, over, values)
-    figure = expected_figure(
+    figure = coefficient_figures.expected_figure(
         over,
         widths[over].to_numpy(dtype=np.float64),
         {"worst coefficient": widths["worst"].to_numpy(), "median": widths["median"].to_numpy()},
         planned=float(expected.n if over == "n" else expected.plan.guarantee.epsilon),
         scale=expected.model.family.link,
     )
-    return draw(figure, ax=ax)
+    return plots.draw(figure, ax=ax)
 
 
 def _precision(expected: Expectation) -> tuple[float, float, float, int, bool]:

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpglm.errors import NoAttribute
-from dpglm.postprocessing import contrast, exact_fit, grid, margins, survival, wald
-from dpglm.postprocessing.prediction import Prediction, auc, predict
+from dpglm.postprocessing import contrast, exact_fit, grid, margins, prediction, survival, wald
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.wald import Restriction, WaldResult
 from dpglm.results.hints import hint
 from dpglm.results.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dpglm.postprocessing.prediction import Prediction
+    from dpglm.postprocessing.wald import Restriction, WaldResult
 
 
 class Effects(Result[FitRecord]):
@@ -189,7 +190,7 @@ class Effects(Result[FitRecord]):
             A frame of debiased predictions: mean, se, ci_lower, ci_upper (of coverage ``interval``, or .95)
             and reliable; where it is False, se is NaN and the interval wide, or a surprise, or out of bounds.
         """
-        return predict(self._record, new, what=what, interval=interval, se=se)
+        return prediction.predict(self._record, new, what=what, interval=interval, se=se)
 
     def auc(self, new: object) -> float:
         """Area under the ROC curve on rows of the user's own, which no guarantee of this result covers.
@@ -198,7 +199,7 @@ class Effects(Result[FitRecord]):
         of the fit the exact number would tell what the budget did not pay for, and be too large besides. Rows
         without a prediction or with neither level are left out; NaN without a row of each level.
         """
-        return auc(self._record, new)
+        return prediction.auc(self._record, new)
 
     def _criterion(self, name: str) -> float:
         value = exact_fit.criterion(self._record, name)

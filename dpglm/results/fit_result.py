@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpglm.glm.penalties import Penalty
-from dpglm.postprocessing import between_sites, frames, intervals, refits, restriction, summary, uncertainty
+from dpglm.postprocessing import between_sites, frames, intervals, refits, restriction, uncertainty
 from dpglm.postprocessing.record import SpecificationDocument
-from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.report.exports import ExportKind
-from dpglm.report.exports.export import export
-from dpglm.report.plots import Kind, plot
-from dpglm.report.result_sections import fit_subject
-from dpglm.report.section import Subject
+from dpglm.postprocessing.summary import summary as printed
+from dpglm.report import plots, result_sections
+from dpglm.report.exports import export
 from dpglm.results.effects import Effects
 from dpglm.results.plug_in import PlugIn
 from dpglm.tables.table import Table, budget, one_line
@@ -23,6 +20,11 @@ from dpglm.tables.table import Table, budget, one_line
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from dpglm.postprocessing.refits import CoefficientPath
+    from dpglm.report.exports import ExportKind
+    from dpglm.report.plots import Kind
+    from dpglm.report.section import Subject
 
 
 class FitResult(Effects, PlugIn):
@@ -133,7 +135,7 @@ class FitResult(Effects, PlugIn):
         their tests and intervals. Printed it is text, in a notebook HTML; ``to_html()``, ``to_latex()`` and
         ``to_markdown()`` write it.
         """
-        return summary.summary(self._record)
+        return printed(self._record)
 
     def tidy(
         self, *, exponentiate: bool = False, debiased: bool = False, style: frames.Style = "dpglm"
@@ -299,7 +301,7 @@ class FitResult(Effects, PlugIn):
 
         Effects of numbers are per round step, a power of ten of at most a third of the declared range.
         """
-        return plot(self._record, kind, name, ax=ax, path=path, grid=grid)
+        return plots.plot(self._record, kind, name, ax=ax, path=path, grid=grid)
 
     def export(self, kind: ExportKind, path: str | PathLike[str], *, facts: object = None) -> Path:
         """Write what is filed or printed elsewhere, whole or not at all, and return the path.
@@ -317,10 +319,10 @@ class FitResult(Effects, PlugIn):
 
         A MethodError for a result that is NOT PRIVATE, and for a pooled one.
         """
-        return export([self._record], kind, path, facts)
+        return export.export([self._record], kind, path, facts)
 
     def _subject(self) -> Subject:
-        return fit_subject(self._record)
+        return result_sections.fit_subject(self._record)
 
     def __repr__(self) -> str:
         record, asked = self._record, self.specification

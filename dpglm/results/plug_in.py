@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dpglm.postprocessing.exact_fit import criterion
-from dpglm.postprocessing.frames import tidy
+from dpglm.postprocessing import exact_fit, frames
 from dpglm.postprocessing.record import FitRecord
 from dpglm.results.result import Result
 from dpglm.tables.table import budget, one_line
@@ -52,7 +51,7 @@ class PlugIn(Result[FitRecord]):
     def __maketables_coef_table__(self) -> pd.DataFrame:
         import pandas as pd
 
-        frame = tidy(self._record, exponentiate=False).rename(columns=_TOKENS)
+        frame = frames.tidy(self._record, exponentiate=False).rename(columns=_TOKENS)
         pairs = zip(frame["b"], frame["reliable"], strict=True)
         told = [value if sure else Marked(value) for value, sure in pairs]
         frame["b"] = pd.Series(told, dtype=object)  # of another type, pandas would make plain numbers of them
@@ -83,7 +82,7 @@ class PlugIn(Result[FitRecord]):
             return privacy_line(record)
         if key == "se_type":
             return "noise of privacy included" if record.private else None
-        return record.n_rows if key == "N" else criterion(record, {"ll": "llf"}.get(key, key))
+        return record.n_rows if key == "N" else exact_fit.criterion(record, {"ll": "llf"}.get(key, key))
 
 
 def privacy_line(record: FitRecord) -> str:

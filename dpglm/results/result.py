@@ -13,12 +13,13 @@ from dpglm.postprocessing import frames, store
 from dpglm.postprocessing.record import LedgerState, Record
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.report.page import render
-from dpglm.report.section import Subject
+from dpglm.report import page
 from dpglm.tables.table import Summarised
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dpglm.report.section import Subject
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -88,7 +89,7 @@ class Result(Summarised, Generic[AnyRecord]):
             that of a YAML file; a ledger stands for the file ``report.yaml``, or ``NAME.report.yaml``, beside
             it. What is absent is shown as "not stated".
         """
-        return render(self._record, self._subject(), choices=choices, facts=facts)
+        return page.render(self._record, self._subject(), choices=choices, facts=facts)
 
     def report(
         self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None, facts: object = None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from os import PathLike
-from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
@@ -18,19 +18,20 @@ from dpglm.data.tables.sources import FRAMES
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty, penalties
+from dpglm.ledger import ledger as ledgers
 from dpglm.ledger.arguments import key_of
-from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise import NoiseSource, OsNoise, SeededNoise
-from dpglm.methods.base import Method
-from dpglm.methods.moments import Moments
-from dpglm.methods.nonprivate import NonPrivate
+from dpglm.methods.base import Method, methods
 from dpglm.methods.objective import Objective
 from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
-from dpglm.results.profile import Profile
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.typing import ROWS_OF
+
+if TYPE_CHECKING:
+    from dpglm.ledger.ledger import Ledger
+    from dpglm.results.profile import Profile
 
 Piece = TypeVar("Piece")
 
@@ -44,9 +45,7 @@ class Required:
 
 REQUIRED = Required()
 
-
-# A ledger, the path of one, or one of these for each site.
-LedgerOption: TypeAlias = Ledger | str | PathLike[str] | Mapping[str, Ledger | str | PathLike[str]] | None
+LedgerOption: TypeAlias = "Ledger | str | PathLike[str] | Mapping[str, Ledger | str | PathLike[str]] | None"
 
 
 class RunOptions(TypedDict, total=False):
@@ -159,8 +158,8 @@ def auto(privacy: Privacy | None, family: Family | None = None) -> Method:
     ('nonprivate', 'objective')
     """
     if privacy is None:
-        return NonPrivate()
-    return Moments() if family is not None and family.name == "gaussian" else Objective()
+        return methods["nonprivate"]()
+    return methods["moments"]() if family is not None and family.name == "gaussian" else Objective()
 
 
 def penalty_of(penalty: str | Penalty | None, goal: Goal, method: Method, family: Family) -> Penalty:
@@ -217,10 +216,10 @@ def ledger_of(ledger: object, key: object = None) -> Ledger | None:
                 expected="the ledger that keeps the answer under the key",
                 remedy="Use ledger=dpglm.Ledger('ward-7.db'), or leave key out.",
             )
-    if ledger is None or isinstance(ledger, Ledger):
+    if ledger is None or isinstance(ledger, ledgers.Ledger):
         return ledger
     if isinstance(ledger, str | PathLike):
-        return Ledger(ledger)
+        return ledgers.Ledger(ledger)
     raise MethodError(
         f"ledger of type {type(ledger).__name__}",
         expected="a ledger, or the path of one",

@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.errors import AnswerNotKept, LedgerError, MethodError, PrivacyError, SchemaError, StoreError
-from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.methods.base import Estimate
+from dpglm.postprocessing import store
 from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.record import FitRecord, LedgerState, Record
-from dpglm.postprocessing.store import from_json, to_json
+
+if TYPE_CHECKING:
+    from dpglm.ledger.ledger import Charge, Ledger
 
 Saved = TypeVar("Saved", bound=Record)
 Result = TypeVar("Result")
@@ -52,7 +54,7 @@ def charged(
                 remedy="Use another key for other sites; they are then charged. Nothing was read.",
             )
         state = decode(LedgerState, ledger.state(at=entry))
-        return {site: replace(from_json(text, kind), ledger=state) for site, text in texts.items()}
+        return {site: replace(store.from_json(text, kind), ledger=state) for site, text in texts.items()}
     entry = ledger.charge_all(charges, key=key)[-1]
     records = run(decode(LedgerState, ledger.state(at=entry)))
     if key is not None:
@@ -125,6 +127,6 @@ def at_scales(model: CodedModel, fit: Estimate | FitRecord) -> CodedModel:
 
 def _text(record: Saved, kind: type[Saved]) -> str:
     """A record as it is saved, without the ledger's lines, which the ledger has itself."""
-    text = to_json(replace(record, ledger=None), packed=True)
-    from_json(text, kind)  # a StoreError now rather than at the next try
+    text = store.to_json(replace(record, ledger=None), packed=True)
+    store.from_json(text, kind)  # a StoreError now rather than at the next try
     return text

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dpglm.spec.arguments import LedgerOption
     from dpglm.spec.model_spec import ModelSpec
 
-MULTINOMIAL: Final = "multinomial"
 # Those whose promise is what their releases cost, each of which reads all rows of one table.
 METHODS: Final = ("objective", "output", "nonprivate")
 # Halvings of the range of what an equation may cost: to a percent with up to 13 levels.

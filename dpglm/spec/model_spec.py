@@ -18,8 +18,8 @@ from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
 from dpglm.planning.expected_rows import expected_weight
+from dpglm.postprocessing import store
 from dpglm.postprocessing.record import SPECIFICATION, Choice, Goal, SpecificationDocument
-from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
 from dpglm.spec.arguments import (
@@ -119,7 +119,7 @@ class ModelSpec:
             chosen_method = piece_of(methods, Method, method, "method='auto'")
         chosen_penalty = penalty_of(penalty, goal, chosen_method, chosen_family)
         strength = strength_of(strength, chosen_penalty)
-        opened = chosen_method.opened(read)
+        opened = chosen_method.opened(lambda path: store.read(path))
         spec = cls(formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget, weights)
         spec.to_document()  # refuses options that no result could keep
         return spec
@@ -217,7 +217,7 @@ class ModelSpec:
         PrivacyError, FormulaError, SchemaError, MethodError
             From public facts alone.
         """
-        opened = replace(self, method=self.method.opened(read))
+        opened = replace(self, method=self.method.opened(lambda path: store.read(path)))
         opened.__dict__["coded_model"] = self.coded_model
         rows = self.schema.rows if n is None else row_count_of(n)
         problem = opened.problem(n=rows)

@@ -10,27 +10,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, Unpack, overload
 
 from dpglm import __version__
-from dpglm.auditing.audit import audited_plan
-from dpglm.auditing.result import Audit
+from dpglm.auditing import audit
 from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.curator.secure_site import SecureSite
 from dpglm.data.tables.sources import require_rows
 from dpglm.errors import MethodError
-from dpglm.ledger.ledger import Charge
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Ask, Estimate, Problem, to_response_scale
 from dpglm.methods.joint import JointMethod
+from dpglm.planning import tables
 from dpglm.planning.advice import advice
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate
-from dpglm.planning.tables import price_table
 from dpglm.postprocessing.record import FitRecord, LedgerState, ResponseFacts
 from dpglm.postprocessing.spending import parallel_lines
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
+from dpglm.spec import joint, sites
 from dpglm.spec.arguments import (
     LedgerOption,
     RunOptions,
@@ -44,12 +42,13 @@ from dpglm.spec.arguments import (
     row_count_of,
 )
 from dpglm.spec.charging import at_scales, charged, with_row_map
-from dpglm.spec.joint import run_at_sites
-from dpglm.spec.sites import site_tables
 from dpglm.tables.table import Summarised, Table
 from dpglm.wide_maps import MOST_DENSE, too_wide
 
 if TYPE_CHECKING:
+    from dpglm.auditing.result import Audit
+    from dpglm.ledger.ledger import Charge
+    from dpglm.results.compare import SiteFits
     from dpglm.spec.model_spec import ModelSpec
 
 STEPS: Final = ("charge", "read and solve", "write up")
@@ -161,7 +160,8 @@ class Plan(Summarised):
         """
         noise, opened = noise_of(seed), ledgers_of(ledger, key)
         if is_sites(data):
-            return run_at_sites(self, site_tables(data), ledger=opened, key=key, seed=seed, progress=progress)
+            tables_of = sites.site_tables(data)
+            return joint.run_at_sites(self, tables_of, ledger=opened, key=key, seed=seed, progress=progress)
         opened = one_ledger(opened)
         if isinstance(self.specification.method, JointMethod):
             self.specification.method.require_sites(("",))
@@ -203,7 +203,7 @@ class Plan(Summarised):
         seed: int | None = None,
     ) -> Audit:
         """A lower bound on what the plan gives away; see `dpglm.audit`."""
-        return audited_plan(
+        return audit.audited_plan(
             self, trials=trials, confidence=confidence, progress=progress, noise=noise_of(seed)
         )
 
@@ -240,7 +240,7 @@ class Plan(Summarised):
     def summary(self) -> Table:
         """Releases and price and, where a number of rows is known, the precision to expect."""
         expects = self.n is not None and len(self.names) <= MOST_DENSE
-        return self.expected().summary() if expects else price_table(self)
+        return self.expected().summary() if expects else tables.price_table(self)
 
 
 def hashed(content: object) -> str:

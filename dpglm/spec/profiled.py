@@ -13,7 +13,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import MethodError, SchemaError
 from dpglm.planning.expected_rows import expected_periods, expected_quantiles
-from dpglm.results.profile import Profile
+from dpglm.results import profile as profiles
 
 # A released mean is this share of the range away from its ends, and a standard deviation so large a share.
 _LEAST = 0.01
@@ -32,7 +32,7 @@ def informed(schema: Schema, profile: object) -> Schema:
     """
     if profile is None:
         return schema
-    if not isinstance(profile, Profile):
+    if not isinstance(profile, profiles.Profile):
         raise MethodError(
             f"profile of type {type(profile).__name__}",
             expected="what dpglm.describe or Profile.load gave back",

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpglm.data.codebooks import csv_dictionary, ddi, pandera, redcap, stat_files, table_schema
+from dpglm.data.codebooks import csv_dictionary, ddi, files, pandera, redcap, stat_files, table_schema
 from dpglm.data.codebooks.draft import SchemaDraft
-from dpglm.data.codebooks.files import Book, existing, opened, records
 from dpglm.data.codebooks.formats import ENDS, FORMATS
 from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
+    from dpglm.data.codebooks.files import Book
     from dpglm.data.schema.schema import Schema
 
 PathLike = str | os.PathLike[str]
@@ -58,9 +58,9 @@ class CodeBooks:
         }
         kind = format
         if kind is None:
-            kind = ENDS.get(existing(path, "a code book").suffix.lower())
+            kind = ENDS.get(files.existing(path, "a code book").suffix.lower())
         if kind is None:
-            header, _ = records(opened(path, "a code book").text, "a code book")
+            header, _ = files.records(files.opened(path, "a code book").text, "a code book")
             kind = "redcap" if redcap.is_header(header) else "csv"
         if kind not in readers:
             raise SchemaError(

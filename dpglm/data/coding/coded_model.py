@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpglm.data.coding import submodel
 from dpglm.data.coding.coding import Coding, Kind
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.person_periods import rows_of_persons
 from dpglm.data.coding.response import Response
 from dpglm.data.coding.row_weights import RowWeights
-from dpglm.data.coding.submodel import Merge, Submodel, between, merged, rows_of, without
 from dpglm.data.formula.parse import parse
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema, require_columns
@@ -24,6 +24,9 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    from dpglm.data.coding.submodel import Merge, Submodel
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +111,10 @@ class CodedModel:
                 remedy="Declare longer periods, or fewer levels, and fit the model anew.",
             )
         for column, groups in merge.items():
-            schema = merged(schema, column, groups)
+            schema = submodel.merged(schema, column, groups)
         stages = self.periods is not None and self.periods.stages
         family = families["ordinal"]() if stages else self.family
-        part = CodedModel.of(without(self.coding.model, drop), schema, family)
+        part = CodedModel.of(submodel.without(self.coding.model, drop), schema, family)
         known = {name: pair for name, pair in moments.items() if name in part.coding.standardisable}
         part = part.standardised(known, longer) if known else part
         if drop and part.coding.size == self.coding.size:
@@ -120,9 +123,9 @@ class CodedModel:
                 expected="terms beside them: a model of survival has hazards that depend on the period",
                 remedy="Leave other terms out, or fit it anew with another function of the period.",
             )
-        rows = rows_of(self._with_periods_as_levels, self.columns, self.coding.size)
-        matrix = between(self.coded(rows)[0], part.coded(rows)[0])
-        return Submodel(part.coding, part.schema.to_dict(), matrix, tuple(known), part)
+        rows = submodel.rows_of(self._with_periods_as_levels, self.columns, self.coding.size)
+        matrix = submodel.between(self.coded(rows)[0], part.coded(rows)[0])
+        return submodel.Submodel(part.coding, part.schema.to_dict(), matrix, tuple(known), part)
 
     @property
     def _with_periods_as_levels(self) -> Schema:

@@ -128,12 +128,9 @@ def _map(before: tuple[Group, ...], after: tuple[Group, ...], model: Model, othe
         row, column = after[at_row], before[at_column]
         weight = row.products[0].scale / column.products[0].scale
         weight *= math.prod([affine[at][place] for at, place in which])
-        if not weight:
-            continue
-        if row.stop == row.start + 1:
-            matrix[row.start, column.start : column.stop] = weight
-        else:
-            matrix[row.start : row.stop, column.start : column.stop] = weight * np.eye(row.stop - row.start)
+        if weight:
+            block = weight if row.stop == row.start + 1 else weight * np.eye(row.stop - row.start)
+            matrix[row.start : row.stop, column.start : column.stop] = block
     return matrix
 
 
