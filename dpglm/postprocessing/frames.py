@@ -25,12 +25,7 @@ Marked = TypeVar("Marked", "pd.DataFrame", "pd.Series[float]")
 Style: TypeAlias = Literal["dpglm", "broom"]
 
 # What R's broom calls our columns, and the criteria of its glance.
-BROOM: Final = {
-    "std_error": "std.error",
-    "p_value": "p.value",
-    "conf_low": "conf.low",
-    "conf_high": "conf.high",
-}
+BROOM: Final = {name: name.replace("_", ".") for name in ("std_error", "p_value", "conf_low", "conf_high")}
 CRITERIA: Final = {"logLik": "llf", "AIC": "aic", "BIC": "bic"}
 UNTESTED = "tests are about the debiased estimates: debiased=True"
 PRICES = ("epsilon", "delta", "mu", "share")

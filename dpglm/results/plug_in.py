@@ -14,14 +14,8 @@ if TYPE_CHECKING:
 
 MARK: Final = "†"
 UNRELIABLE: Final = f"{MARK} No interval that rests on released numbers; fit.tidy() says why."
-_TOKENS: Final = {
-    "estimate": "b",
-    "std_error": "se",
-    "statistic": "t",
-    "p_value": "p",
-    "conf_low": "ci95l",
-    "conf_high": "ci95u",
-}
+_ENDS: Final = {"conf_low": "ci95l", "conf_high": "ci95u"}
+_TOKENS: Final = {"estimate": "b", "std_error": "se", "statistic": "t", "p_value": "p", **_ENDS}
 
 
 class Marked(float):

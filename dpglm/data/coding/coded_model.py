@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,23 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     from dpglm.data.coding.submodel import Merge, Submodel
+
+# Codings of up to so many columns that were made last: a simulation asks for the same one again and again.
+_MOST_KEPT: Final = 300
+_made: list[tuple[tuple[object, ...], tuple[object, ...], Coding]] = []
+
+
+def _coding_of(formula: str, schema: Schema, ordinal: bool, kind: Kind) -> Coding:
+    """The coding of a formula, the same one for the very variables that it was made of."""
+    variables = tuple(schema.variables.values())  # kept, so that no other object has their ids
+    asked = (formula, ordinal, kind, *schema.variables, *map(id, variables))
+    for known, _, coding in tuple(_made):
+        if known == asked:
+            return coding
+    coding = Coding.of(parse(formula, schema, ordinal=ordinal), kind=kind)
+    if coding.size <= _MOST_KEPT:
+        _made[:] = [*_made[-1:], (asked, variables, coding)]
+    return coding
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +79,7 @@ class CodedModel:
         """The model of tables with this schema, or a FormulaError or SchemaError from public facts alone."""
         counted = None if weights is None else RowWeights.of(weights, schema)
         kind = family.response_kind
-        columns = Coding.of(parse(formula, schema, ordinal=kind == "ordered"), kind=coding)
+        columns = _coding_of(formula, schema, kind == "ordered", coding)
         # Without an intercept nothing gives back the shift of a centred response.
         centred = not columns.penalised.all()
         if columns.model.periods is not None:
