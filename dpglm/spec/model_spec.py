@@ -22,19 +22,7 @@ from dpglm.postprocessing import store
 from dpglm.postprocessing.record import SPECIFICATION, Choice, Goal, SpecificationDocument
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
-from dpglm.spec.arguments import (
-    REQUIRED,
-    Required,
-    auto,
-    checked_strength,
-    for_unit,
-    penalty_of,
-    piece_of,
-    privacy_of,
-    require_goal,
-    row_count_of,
-    strength_of,
-)
+from dpglm.spec import arguments
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.plan import Plan, hashed
 from dpglm.spec.profiled import known_moments
@@ -80,14 +68,14 @@ class ModelSpec:
     weights: str | None = None
 
     def __post_init__(self) -> None:
-        require_goal(self.goal)
-        object.__setattr__(self, "strength", checked_strength(self.strength))
-        object.__setattr__(self, "privacy", privacy_of(self.privacy))
+        arguments.require_goal(self.goal)
+        object.__setattr__(self, "strength", arguments.checked_strength(self.strength))
+        object.__setattr__(self, "privacy", arguments.privacy_of(self.privacy))
         if self.weights is not None:
             require_weights(self.weights, self.schema, self.method, periods=self._most_periods is not None)
         if self.privacy is not None:
             periods = self._most_periods
-            object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema, periods))
+            object.__setattr__(self, "privacy", arguments.for_unit(self.privacy, self.schema, periods))
             if periods is not None and self.strength is not None:
                 raise MethodError(
                     "a strength per row, where a row of the table becomes one for each period or stage",
@@ -106,19 +94,19 @@ class ModelSpec:
         strength: float | Literal["cv"] | None = None,
         goal: Goal = DEFAULT_GOAL,
         method: str | Method = DEFAULT_METHOD,
-        privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
+        privacy: float | tuple[float, float] | Privacy | arguments.Required | None = arguments.REQUIRED,
         weights: str | None = None,
     ) -> Self:
         """The specification that these arguments of `dpglm.fit` make, with its errors."""
-        budget = privacy_of(privacy)
+        budget = arguments.privacy_of(privacy)
         declared = Schema.of(schema)
-        chosen_family = piece_of(families, Family, family, "family='binomial'")
+        chosen_family = arguments.piece_of(families, Family, family, "family='binomial'")
         if isinstance(method, str) and method == "auto":
-            chosen_method = auto(budget, chosen_family)
+            chosen_method = arguments.auto(budget, chosen_family)
         else:
-            chosen_method = piece_of(methods, Method, method, "method='auto'")
-        chosen_penalty = penalty_of(penalty, goal, chosen_method, chosen_family)
-        strength = strength_of(strength, chosen_penalty)
+            chosen_method = arguments.piece_of(methods, Method, method, "method='auto'")
+        chosen_penalty = arguments.penalty_of(penalty, goal, chosen_method, chosen_family)
+        strength = arguments.strength_of(strength, chosen_penalty)
         opened = chosen_method.opened(lambda path: store.read(path))
         spec = cls(formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget, weights)
         spec.to_document()  # refuses options that no result could keep
@@ -219,7 +207,7 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(lambda path: store.read(path)))
         opened.__dict__["coded_model"] = self.coded_model
-        rows = self.schema.rows if n is None else row_count_of(n)
+        rows = self.schema.rows if n is None else arguments.row_count_of(n)
         problem = opened.problem(n=rows)
         releases = opened.method.plan(problem, self.privacy)
         if self.weights is not None:

@@ -18,19 +18,7 @@ from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of
 from dpglm.results.fit_result import FitResult
 from dpglm.results.profile import Profile
-from dpglm.spec.arguments import (
-    REQUIRED,
-    Required,
-    auto,
-    checked_strength,
-    is_sites,
-    ledger_of,
-    noise_of,
-    penalty_of,
-    piece_of,
-    privacy_of,
-    strength_of,
-)
+from dpglm.spec import arguments
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_METHOD
 from dpglm.spec.model_spec import ModelSpec
 from dpglm.spec.profiled import informed
@@ -46,7 +34,7 @@ def tune(
     grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
     family: str | Family = DEFAULT_FAMILY,
-    privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
+    privacy: float | tuple[float, float] | Privacy | arguments.Required | None = arguments.REQUIRED,
     goal: Goal = "predict",
     holdout: float = 0.2,
     profile: Profile | None = None,
@@ -109,8 +97,8 @@ def tune(
     >>> fit.privacy.epsilon, fit.candidates().shape
     (2.0, (4, 4))
     """
-    budget = privacy_of(privacy)
-    chosen_family = piece_of(families, Family, family, "family='binomial'")
+    budget = arguments.privacy_of(privacy)
+    chosen_family = arguments.piece_of(families, Family, family, "family='binomial'")
     options = [_option(asked, budget, chosen_family, goal) for asked in _asked(grid)]
     if not 2 <= len(options) <= _MOST or any(option in options[:at] for at, option in enumerate(options)):
         raise MethodError(
@@ -118,12 +106,12 @@ def tune(
             expected=f"2 to {_MOST} different candidates",
             remedy="Use grid={'strength': [0.001, 0.01, 0.1]}.",
         )
-    if is_sites(data):
+    if arguments.is_sites(data):
         raise MethodError(
             "tables by site", expected="one table to choose on", remedy="Tune at one site, fit at the others."
         )
-    noise_of(seed)
-    opened = ledger_of(ledger, key)
+    arguments.noise_of(seed)
+    opened = arguments.ledger_of(ledger, key)
     kind: Any = methods["tune"]
     spec = ModelSpec.of(
         formula,
@@ -160,13 +148,13 @@ def _option(
     """A candidate with all that its defaults stand for, as plain values."""
     method = asked.get("method", DEFAULT_METHOD)
     if isinstance(method, str) and method == DEFAULT_METHOD:
-        method = auto(budget, family)
-    chosen = piece_of(methods, Method, method, "method='auto'")
-    penalty = penalty_of(asked.get("penalty"), goal, chosen, family)
+        method = arguments.auto(budget, family)
+    chosen = arguments.piece_of(methods, Method, method, "method='auto'")
+    penalty = arguments.penalty_of(asked.get("penalty"), goal, chosen, family)
     return {
         "method": chosen.name,
         "method_options": options_of(chosen),
         "penalty": penalty.name,
         "penalty_options": options_of(penalty, without=["strength"]),
-        "strength": checked_strength(strength_of(asked.get("strength"), penalty)),
+        "strength": arguments.checked_strength(arguments.strength_of(asked.get("strength"), penalty)),
     }
