@@ -126,9 +126,14 @@ class _Alias(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        return getattr(self._file(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._file(), name, value)
+
+    def _file(self) -> ModuleType:
         home = self.__name__.removeprefix("dpglm.")
-        home = f"glm.{home}" if home in ("families", "penalties") else home
-        return getattr(importlib.import_module(f"dpglm.{home}"), name)
+        return importlib.import_module(f"dpglm.{_MOVED.get(home, home)}")
 
 
 class _Room(ModuleType):
@@ -140,7 +145,8 @@ class _Room(ModuleType):
         return _Alias(f"{self.__name__}.{name}")
 
 
-sys.modules.update({f"dpglm.{name}": _Alias(f"dpglm.{name}") for name in ("families", "penalties")})
+_MOVED = {name: f"glm.{name}" for name in ("families", "penalties")}
+sys.modules.update({f"dpglm.{name}": _Alias(f"dpglm.{name}") for name in _MOVED})
 for _name in _ROOMS:
     importlib.import_module(f"dpglm.{_name}").__class__ = _Room
 
