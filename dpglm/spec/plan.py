@@ -28,19 +28,7 @@ from dpglm.postprocessing.spending import parallel_lines
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
-from dpglm.spec import joint, sites
-from dpglm.spec.arguments import (
-    LedgerOption,
-    RunOptions,
-    bar_of,
-    is_sites,
-    ledgers_of,
-    level_of,
-    noise_of,
-    one_ledger,
-    rate_of,
-    row_count_of,
-)
+from dpglm.spec import arguments, joint, sites
 from dpglm.spec.charging import at_scales, charged, with_row_map
 from dpglm.tables.table import Summarised, Table
 from dpglm.wide_maps import MOST_DENSE, too_wide
@@ -132,15 +120,15 @@ class Plan(Summarised):
 
     @overload
     def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
-        self, data: Mapping[str, object], **options: Unpack[RunOptions]
+        self, data: Mapping[str, object], **options: Unpack[arguments.RunOptions]
     ) -> FitResult | SiteFits: ...
     @overload
-    def fit(self, data: object, **options: Unpack[RunOptions]) -> FitResult: ...
+    def fit(self, data: object, **options: Unpack[arguments.RunOptions]) -> FitResult: ...
     def fit(
         self,
         data: object,
         *,
-        ledger: LedgerOption = None,
+        ledger: arguments.LedgerOption = None,
         key: str | None = None,
         seed: int | None = None,
         progress: bool | None = None,
@@ -158,14 +146,14 @@ class Plan(Summarised):
         LedgerError
             Another plan was charged under ``key``, or no answer was kept; nothing was read.
         """
-        noise, opened = noise_of(seed), ledgers_of(ledger, key)
-        if is_sites(data):
+        noise, opened = arguments.noise_of(seed), arguments.ledgers_of(ledger, key)
+        if arguments.is_sites(data):
             tables_of = sites.site_tables(data)
             return joint.run_at_sites(self, tables_of, ledger=opened, key=key, seed=seed, progress=progress)
-        opened = one_ledger(opened)
+        opened = arguments.one_ledger(opened)
         if isinstance(self.specification.method, JointMethod):
             self.specification.method.require_sites(("",))
-        with bar_of(progress, STEPS) as step:
+        with arguments.bar_of(progress, STEPS) as step:
             run = self._on(data, seeded=not noise.private)
             step()
 
@@ -204,7 +192,7 @@ class Plan(Summarised):
     ) -> Audit:
         """A lower bound on what the plan gives away; see `dpglm.audit`."""
         return audit.audited_plan(
-            self, trials=trials, confidence=confidence, progress=progress, noise=noise_of(seed)
+            self, trials=trials, confidence=confidence, progress=progress, noise=arguments.noise_of(seed)
         )
 
     def expected(
@@ -227,12 +215,12 @@ class Plan(Summarised):
         MethodError
             No number of rows, or numbers out of range.
         """
-        rows = row_count_of(self.n if n is None else n)
+        rows = arguments.row_count_of(self.n if n is None else n)
         if len(self.names) > MOST_DENSE:
             raise too_wide("expectations", len(self.names))
         model = self.specification.coded_model
-        share = expected_rate(model) if rate is None else rate_of(rate)
-        expectation = Expectation(self, rows, share, level_of(level))
+        share = expected_rate(model) if rate is None else arguments.rate_of(rate)
+        expectation = Expectation(self, rows, share, arguments.level_of(level))
         # Refusals come from this call, not from a later one.
         _ = expectation.parts, expectation.half_width
         return expectation
