@@ -131,6 +131,13 @@ class _Alias(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._file(), name, value)
 
+    def __delattr__(self, name: str) -> None:
+        delattr(self._file(), name)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        return self._file().__dict__
+
     def _file(self) -> ModuleType:
         home = self.__name__.removeprefix("dpglm.")
         return importlib.import_module(f"dpglm.{_MOVED.get(home, home)}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +13,8 @@ from dpglm.errors import MethodError
 
 if TYPE_CHECKING:
     from great_tables import GT
-    from jinja2 import Environment
+    from jinja2 import Environment, FileSystemBytecodeCache
+    from jinja2.bccache import Bucket
 
     from dpglm.tables.table import Table
 
@@ -56,7 +59,23 @@ def environment(package: str, finalize: Callable[[object], object] | None = None
         finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_compiled(),
     )
+
+
+def _compiled() -> FileSystemBytecodeCache | None:
+    """Where jinja2 keeps templates that it compiled, as Python keeps modules; None where it may not write."""
+    from jinja2 import FileSystemBytecodeCache
+
+    class Kept(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):  # a full disk is no reason for no page
+                super().dump_bytecode(bucket)
+
+    try:
+        return None if sys.dont_write_bytecode else Kept()
+    except (OSError, RuntimeError):
+        return None
 
 
 def render_html(table: Table) -> str:

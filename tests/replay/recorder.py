@@ -142,7 +142,7 @@ def watched(
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         stack.enter_context(
-            mock.patch("dpglm.spec.plan.noise_of", side_effect=lambda seed: Replayed(seen.drawn))
+            mock.patch("dpglm.spec.arguments.noise_of", side_effect=lambda seed: Replayed(seen.drawn))
         )
         stack.enter_context(mock.patch("dpglm.ledger.lines.now", return_value=NOW))
         for home in (tqdm.auto, tqdm.std):  # the second one where there is no ipywidgets
