@@ -22,7 +22,7 @@
 #endif
 
 /* Raised with every change of what a loop gives or is given, here and in `row_loops.py`. */
-#define VERSION 3
+#define VERSION 4
 
 /* Rows whose sums stay in the innermost cache. */
 #define TILE 512
@@ -375,28 +375,59 @@ static PyObject *steps(PyObject *self, PyObject *args)
 
 /* Numbers cut to bounds; what is infinite is none where the third limit is not 0. */
 WIDE static void bounded_loop(
-    const double *limits, const double *column, Py_ssize_t step, Py_ssize_t k, double *restrict out)
+    const double *limits, const double *column, Py_ssize_t step, Py_ssize_t size, double *restrict out)
 {
-    double low = limits[0], high = limits[1], none = limits[2] != 0.0 ? Py_HUGE_VAL : -1.0;
-    for (Py_ssize_t i = 0; i < k; i++) {
-        double x = column[i * step], size = x < 0.0 ? -x : x, cut = x < low ? low : x;
+    double low = limits[0], high = limits[1], none = limits[2] != 0.0 ? Py_HUGE_VAL : -1.0, gathered[TILE];
+    if (step != 1) {
+        for (Py_ssize_t i = 0; i < size; i++)
+            gathered[i] = column[i * step];
+        column = gathered;
+    }
+    for (Py_ssize_t i = 0; i < size; i++) {
+        double x = column[i], length = x < 0.0 ? -x : x, cut = x < low ? low : x;
         cut = cut > high ? high : cut;
-        out[i] = size == none ? x - x : cut;
+        out[i] = length == none ? x - x : cut;
     }
 }
 
+/* Columns side by side, a few rows at a time: of a table whose rows are in one piece, these stay in a cache. */
 static PyObject *bounded(PyObject *self, PyObject *args)
 {
-    Array a[3];
-    if (arguments(args, "dsd", a) < 0)
+    PyObject *limits, *columns, *out;
+    if (!PyArg_ParseTuple(args, "OO!O", &limits, &PyTuple_Type, &columns, &out))
         return NULL;
-    int fitting = a[0].inner == 3 && a[1].inner == a[2].inner;
+    Py_ssize_t m = PyTuple_Size(columns);
+    Array *a = PyMem_Malloc((size_t)(m + 2) * sizeof *a);
+    if (a == NULL)
+        return PyErr_NoMemory();
+    int opens = 0, failed = opened(limits, &a[opens], 2, 'd', 0, 0);
+    if (!failed)
+        failed = opened(out, &a[++opens], 2, 'd', 0, 1);
+    for (Py_ssize_t j = 0; !failed && j < m; j++)
+        failed = opened(PyTuple_GetItem(columns, j), &a[++opens], 1, 'd', 1, 0);
+    if (failed) {
+        closed(a, opens);
+        PyMem_Free(a);
+        return NULL;
+    }
+    Py_ssize_t k = a[1].inner;
+    int fitting = a[0].inner == 3 && a[0].outer == m && a[1].outer == m;
+    for (Py_ssize_t j = 0; fitting && j < m; j++)
+        fitting = a[j + 2].inner == k;
     if (fitting) {
+        const double *limit = a[0].view.buf;
+        double *cut = a[1].view.buf;
         Py_BEGIN_ALLOW_THREADS
-        bounded_loop(a[0].view.buf, a[1].view.buf, a[1].step, a[1].inner, a[2].view.buf);
+        for (Py_ssize_t first = 0; first < k; first += TILE)
+            for (Py_ssize_t j = 0; j < m; j++)
+                bounded_loop(
+                    limit + j * a[0].step, (const double *)a[j + 2].view.buf + first * a[j + 2].step, a[j + 2].step,
+                    k - first < TILE ? k - first : TILE, cut + j * a[1].step + first);
         Py_END_ALLOW_THREADS
     }
-    return finished(a, 3, fitting);
+    PyObject *answer = finished(a, opens + 1, fitting);
+    PyMem_Free(a);
+    return answer;
 }
 
 /* (column - shift) * scale in double precision, rounded once. */

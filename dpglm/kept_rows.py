@@ -82,6 +82,7 @@ class _Pass:
         self._homes: list[Home | None] = []
         self._lock = threading.Lock()
         self.failed = False
+        np.empty(_FREED, dtype=np.uint8)
 
     @property
     def whole(self) -> bool:
@@ -252,7 +253,6 @@ class _ScratchFile:
         self._file = TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - closed when nobody needs it
         weakref.finalize(self, self._file.close)
         self._end, self._lock = 0, threading.Lock()  # of the place in the file
-        np.empty(_FREED, dtype=np.uint8)
 
     def append(self, arrays: Sequence[NDArray[Any]]) -> int:
         """The place where they begin, after all that was written before."""

@@ -6,6 +6,7 @@ is. So a row's numbers depend on that row alone, wherever it stands and on whate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 # Rows that are added one by one; then such sums are.
 STRETCH: Final = 512
 # Of the compiled file that these loops go with.
-_VERSION: Final = 3
+_VERSION: Final = 4
 _compiled: Any
 try:
     from dpglm import _row_loops as _compiled
@@ -39,26 +40,32 @@ def _read(X: NDArray[Any], *vectors: NDArray[Any]) -> bool:
 def _solid(array: NDArray[Any], spread: bool = False) -> NDArray[Any]:
     """The array, aligned, which arrays from elsewhere may not be; and in one piece unless ``spread``."""
     sound = array.flags.aligned and (spread or array.flags.c_contiguous)
+    sound = sound and array.strides[0] % array.itemsize == 0
     return array if sound else array.copy()
 
 
-def bounded(column: FloatVector, low: float, high: float, *, infinite: bool) -> FloatVector:
-    """Numbers cut to bounds, shape (k,); NaN stays, and infinities are NaN unless they may be ``infinite``.
+def bounded(columns: Sequence[FloatVector], limits: FloatMatrix) -> FloatMatrix:
+    """Numbers of m columns, cut to bounds, shape (m, k); NaN stays.
+
+    ``limits`` has the bounds of each column, and 1 where an infinity is no number either; shape (m, 3).
 
     Examples
     --------
-    >>> bounded(np.array([-3.0, np.nan, 0.5, np.inf]), 0.0, 1.0, infinite=False)
-    array([0. , nan, 0.5, nan])
+    >>> bounded([np.array([-3.0, np.nan, 0.5, np.inf])], np.array([[0.0, 1.0, 1.0]]))
+    array([[0. , nan, 0.5, nan]])
     """
-    if _compiled is not None and column.dtype == np.float64 and column.strides[0] % 8 == 0:
-        values = np.empty(len(column))
-        _compiled.bounded(np.array([low, high, float(not infinite)]), _solid(column, True), values)
+    values = np.empty((len(columns), len(columns[0]) if columns else 0))
+    if _compiled is not None and all(column.dtype == np.float64 for column in columns):
+        _compiled.bounded(
+            limits.reshape(-1, 3), tuple(_solid(column, spread=True) for column in columns), values
+        )
         return values
-    with np.errstate(invalid="ignore"):
-        values = np.maximum(column, low)
-        np.minimum(values, high, out=values)
-    if not infinite:
-        np.copyto(values, np.nan, where=np.isinf(column))
+    for out, column, (low, high, finite) in zip(values, columns, limits.reshape(-1, 3).tolist(), strict=True):
+        with np.errstate(invalid="ignore"):
+            np.maximum(column, low, out=out)
+            np.minimum(out, high, out=out)
+        if finite:
+            np.copyto(out, np.nan, where=np.isinf(column))
     return values
 
 

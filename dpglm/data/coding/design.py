@@ -18,6 +18,7 @@ from dpglm.data.coding.person_periods import PersonPeriods, require_one_row
 from dpglm.data.coding.response import Response
 from dpglm.data.coding.row_weights import RowWeights
 from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.schema.variables import within
 from dpglm.data.tables.cluster import ClusterSource
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
@@ -129,22 +130,22 @@ class Design:
         numeric = self._schema.plain_numbers(self._columns)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
             # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
-            for columns, shares in self._cleaned(frame, kept, share):
+            for columns, shares in self._read(frame, kept, share):
                 yield len(columns[self._response.name]), Later(partial(self._chunks_of, columns, shares))
 
     def _coded_frame(self, frame: Any, kept: IntVector | None, share: FloatVector | None) -> list[RowChunk]:
-        ((columns, shares),) = self._cleaned(frame, kept, share)  # without periods
+        ((columns, shares),) = self._read(frame, kept, share)  # without periods
         return self._chunks_of(columns, shares)
 
-    def _cleaned(
+    def _read(
         self, frame: Any, kept: IntVector | None, share: FloatVector | None
     ) -> Iterator[tuple[Mapping[str, NDArray[Any]], FloatVector | None]]:
-        """Cleaned columns and shares: of the rows of a frame, or of their periods, with shares alike."""
-        columns = self._schema.clean(frame, self._columns, kept)
+        """Columns, read, and shares: of the rows of a frame, or of their periods, with shares alike."""
+        columns = self._schema.read(frame, self._columns, kept)
         if self._periods is None:
             yield columns, share
         else:
-            yield from self._periods.pieces(columns)
+            yield from self._periods.pieces(within(self._schema.variables, columns))
 
     def _chunks_of(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> list[RowChunk]:
         return list(self._encoded(columns, share))
@@ -152,10 +153,13 @@ class Design:
     def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])
         counts = None
+        # Periods come cleaned.
+        cleaned = partial(within, self._schema.variables) if self._periods is None else dict
         if self._weights is not None:
-            share, counts = self._weights.shares(columns[self._weights.column], share)
+            column = self._weights.column
+            share, counts = self._weights.shares(cleaned({column: columns[column]})[column], share)
         for start in range(0, rows, ROWS):
-            part = {name: column[start : start + ROWS] for name, column in columns.items()}
+            part = cleaned({name: column[start : start + ROWS] for name, column in columns.items()})
             X, offset, usable = self._coding.encoded(part)
             y, answered = self._response.code(part[self._answer])
             unusable = ~(usable & answered & _bounded(X))

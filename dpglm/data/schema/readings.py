@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ import numpy as np
 from dpglm.data.schema.dates import DateReading
 from dpglm.data.tables.cells import Blank, Cell, Level, items_of, label_of, numbers_of_cells
 from dpglm.errors import SchemaError, shown
-from dpglm.row_loops import bounded
 from dpglm.typing import FloatVector
 
 # Stands for a code of missing values among positions of levels.
@@ -36,8 +35,6 @@ class NumberReading:
     >>> reading = NumberReading(",", ".", (999,), infinite=False)
     >>> reading.numbers(["1.234,5", "1.5", "999"])
     array([1234.5,    nan,  999. ])
-    >>> reading.within(np.array([999.0, np.inf, 3.0, -1.0]), 0.0, 100.0)
-    array([nan, nan,  3.,  0.])
     """
 
     decimal: str
@@ -59,15 +56,8 @@ class NumberReading:
             return numbers_of_cells(cells)
         return numbers_of_cells([self.respelled(cell) if isinstance(cell, str) else cell for cell in cells])
 
-    def within(self, numbers: FloatVector, low: float, high: float) -> FloatVector:
-        """Numbers cut to bounds, NaN where a number says that there is none."""
-        values = bounded(numbers, low, high, infinite=self.infinite)
-        for code in self._codes:
-            np.copyto(values, np.nan, where=numbers == code)
-        return values
-
     @cached_property
-    def _codes(self) -> list[float]:
+    def codes(self) -> list[float]:
         codes = [code if isinstance(code, str) else float(code) for code in self.missing_codes]
         codes = [code for code in codes if not isinstance(code, str) or re.search(r"\d", code)]  # no "true"
         numbers = self.numbers(codes)
@@ -287,3 +277,18 @@ def _plain(level: object) -> Level:
         expected="a text that is not empty, or a finite number",
         remedy='Put dates and the like in quotes: "2020-01-01"; for missing values write missing: LEVEL.',
     )
+
+
+def options_of(variable: Any) -> dict[str, object]:
+    """The options that differ from their defaults, as plain values."""
+    options = (option for option in fields(variable) if option.kw_only)
+    given = {item.name: value for item in options if (value := getattr(variable, item.name)) != item.default}
+    return {name: _plainly(value) for name, value in given.items() if value != {}}
+
+
+def _plainly(value: object) -> object:
+    if isinstance(value, DateReading):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

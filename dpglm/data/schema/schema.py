@@ -17,7 +17,7 @@ from dpglm.data.formula.columns import formula_columns
 from dpglm.data.schema import text as schema_text
 from dpglm.data.schema.overview import schema_table
 from dpglm.data.schema.unit import Unit
-from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict
+from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict, within
 from dpglm.errors import SchemaError, shown
 from dpglm.tables.table import Summarised, Table, one_line
 
@@ -278,10 +278,14 @@ class Schema(CodeBooks, Summarised):
         SchemaError
             If a column is not declared or not there; never because of a value.
         """
+        return within(self.variables, self.read(frame, names, rows))
+
+    def read(self, frame: Chunk, names: Sequence[str], rows: Any = None) -> dict[str, NDArray[Any]]:
+        """What `within` makes what `clean` gives of: numbers as they are, and codes. All that asks pandas."""
         self.require(names)
         require_columns(names, frame.columns)
-        cleaned = {name: self.variables[name].clean(frame[name]) for name in names}
-        return cleaned if rows is None else {name: cleaned[name][rows] for name in names}
+        read = {name: self.variables[name].read(frame[name]) for name in names}
+        return read if rows is None else {name: read[name][rows] for name in names}
 
 
 def text_of_name(name: object) -> Any:

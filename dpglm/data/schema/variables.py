@@ -28,10 +28,12 @@ from dpglm.data.schema.readings import (
     checked_codes,
     checked_levels,
     checked_reading,
+    options_of,
 )
 from dpglm.data.tables.cells import Level, label_of, number_of
 from dpglm.data.tables.columns import cells_of_column, numbers_of_column
 from dpglm.errors import SchemaError, shown
+from dpglm.row_loops import bounded
 from dpglm.typing import FloatVector
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -152,11 +154,20 @@ class Numeric:
         NaN marks a row that cannot be used, which happens only with ``missing="omit"``. Nothing is ever
         raised, warned or counted, and a row's value depends on that row alone.
         """
+        return within({"": self}, {"": self.read(column)})[""]
+
+    def read(self, column: Any) -> FloatVector:
+        """The numbers of a column as they are, NaN where there is none; do not write to them."""
         numbers = numbers_of_column(column) if self.date is None else None
         if numbers is None:
             cells, index = cells_of_column(column)
             numbers = self.reading.numbers(cells)[index]
-        values = self.reading.within(numbers, self.low, self.high)
+        return numbers
+
+    def filled(self, values: FloatVector, numbers: FloatVector) -> FloatVector:
+        """Numbers that were cut, changed in place where they stand for a missing value or one was missing."""
+        for code in self.reading.codes:
+            np.copyto(values, np.nan, where=numbers == code)
         if not isinstance(self.missing, str):
             np.copyto(values, self.missing, where=np.isnan(values))
         return values
@@ -168,7 +179,7 @@ class Numeric:
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; ``variable_from_dict`` reads them back."""
-        return {"bounds": [self.low, self.high], **_options(self)}
+        return {"bounds": [self.low, self.high], **options_of(self)}
 
 
 @dataclass(frozen=True)
@@ -286,6 +297,8 @@ class Categorical:
         cells, index = cells_of_column(column)
         return np.array(self.reading.codes(cells, missing=missing, other=other), dtype=np.int32)[index]
 
+    read = clean
+
     @cached_property
     def reading(self) -> LevelReading:
         """How cells are read."""
@@ -295,7 +308,7 @@ class Categorical:
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; ``variable_from_dict`` reads them back."""
-        return {"levels": list(self.levels), **_options(self)}
+        return {"levels": list(self.levels), **options_of(self)}
 
     @cached_property
     def _code_of_label(self) -> dict[str, int]:
@@ -327,16 +340,11 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
     return Numeric(bounds[0], bounds[1], **given)
 
 
-def _options(variable: Variable) -> dict[str, object]:
-    """The options that differ from their defaults, as plain values."""
-    options = (option for option in fields(variable) if option.kw_only)
-    given = {item.name: value for item in options if (value := getattr(variable, item.name)) != item.default}
-    return {name: _plainly(value) for name, value in given.items() if value != {}}
-
-
-def _plainly(value: object) -> object:
-    if isinstance(value, DateReading):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, tuple) else value
+def within(declared: Mapping[str, Variable], columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Columns that were read, or a part of their rows, numbers cut to bounds: what `clean` gives."""
+    numbers = {name: it for name in columns if isinstance(it := declared[name], Numeric)}
+    limits = np.array([(it.low, it.high, float(not it.reading.infinite)) for it in numbers.values()])
+    cut = dict(columns)
+    for name, values in zip(numbers, bounded([columns[name] for name in numbers], limits), strict=True):
+        cut[name] = numbers[name].filled(values, columns[name])
+    return cut
