@@ -110,22 +110,26 @@ class _Pass:
 
     def _made(self, place: int, chunk: RowChunk) -> ArrayChunk:
         made = ArrayChunk(chunk.entries, chunk.y, chunk.offset, chunk.weight, chunk.share)
+        try:
+            held = None if self.failed else self._held(made)
+        except OSError:  # forbidden, or no room; nobody is told, as it depends on the number of rows
+            with self._lock:
+                self.failed, self._kept, self._file = True, [], None
+            return made
         with self._lock:
             if not self.failed:
-                try:
-                    self._kept[place] = self._held(made)
-                except OSError:  # forbidden, or no room; nobody is told, as it depends on the number of rows
-                    self.failed, self._kept, self._file = True, [], None
+                self._kept[place] = held
         return made
 
     def _held(self, chunk: ArrayChunk) -> ArrayChunk | _StoredChunk:
         """The chunk, in memory if there is room."""
         size = sum(array.nbytes for array in arrays(chunk))
-        if size <= self._room:
-            self._room -= size
-            return chunk
-        self._file = self._file or _ScratchFile(self._folder)
-        return _StoredChunk.of(chunk, self._file)
+        with self._lock:
+            if size <= self._room:
+                self._room -= size
+                return chunk
+            self._file = file = self._file or _ScratchFile(self._folder)
+        return _StoredChunk.of(chunk, file)
 
 
 class Remembered:
@@ -255,14 +259,15 @@ class _ScratchFile:
         self._end, self._lock = 0, threading.Lock()  # of the place in the file
 
     def append(self, arrays: Sequence[NDArray[Any]]) -> int:
-        """The place where they begin, after all that was written before."""
+        """The place where they begin, after all that was written before; threads write side by side."""
         with self._lock:
-            start = self._file.seek(self._end)
-            for array in arrays:
-                left = _bytes_of(array)
-                while left:
-                    left = left[self._file.write(left) :]
-            self._end = self._file.tell()
+            start = place = self._end
+            self._end += sum(array.nbytes for array in arrays)
+        for array in arrays:
+            left = _bytes_of(array)
+            while left:
+                count = os.pwrite(self._file.fileno(), left, place)
+                left, place = left[count:], place + count
         return start
 
     def read(self, start: int, arrays: Sequence[NDArray[Any]]) -> None:

@@ -110,22 +110,15 @@ def test_where_a_file_is_forbidden_rows_are_made_again(scratch: str, monkeypatch
 def test_a_full_disk_is_no_news(
     folder: Path, monkeypatch: pytest.MonkeyPatch, recwarn: Any, capfd: Any
 ) -> None:
-    start = tempfile.TemporaryFile
+    left, write = [500], os.pwrite
 
-    class Full:
-        def __init__(self, **options: Any) -> None:
-            self.file, self.left = start(**options), 500
+    def full(file: int, data: memoryview, place: int) -> int:
+        if left[0] <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left[0] -= (written := write(file, data[:100], place))
+        return written
 
-        def write(self, data: memoryview) -> int:
-            if self.left <= 0:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            self.left -= (written := self.file.write(data[:100]))
-            return written
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.file, name)
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", Full)
+    monkeypatch.setattr(os, "pwrite", full)
     table = Table(9)
     kept = KeptRows(table.chunks, 0)
     expected = bits(Table(9).chunks())

@@ -100,7 +100,12 @@ def _coded_cells(listed: StoredCells, codes: NDArray[Any]) -> StoredCells:
 
 
 def _number_cells(numbers: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> StoredCells:
-    distinct, index = np.unique(numbers, return_inverse=True)
+    import pandas as pd
+
+    if numbers.dtype.kind in "iu":  # hashed, which is faster than sorted
+        index, distinct = pd.factorize(numbers)
+    else:
+        distinct, index = np.unique(numbers, return_inverse=True)
     cells = [number if number == number else Blank.MISSING for number in distinct.tolist()]
     return _without((cells, index), missing)
 
