@@ -23,7 +23,7 @@ from dpglm.rows import ArrayChunk, Home, LazyChunk, RowChunk, home_of, itself
 
 # Bytes of rows that a table keeps in memory beside a scratch file, and without one. They do not depend on
 # what memory is free: the system holds the file in memory that nobody wants, and gives that back when asked.
-_BESIDE_SCRATCH: Final = 3 * 2**24
+_BESIDE_SCRATCH: Final = 2**25
 _WITHOUT_SCRATCH: Final = 2**29
 # Bytes that are asked for and freed once: glibc then keeps what chunks free for the next ones and does not
 # ask the system for fresh pages with each: that costs more than to read them.
@@ -43,7 +43,7 @@ class KeptRows:
     make : callable
         Gives all chunks in order, the same at each call.
     memory : int or None
-        Bytes of rows that stay in memory; None is 48 MiB, and 512 MiB where scratch files are forbidden.
+        Bytes of rows that stay in memory; None is 32 MiB, and 512 MiB where scratch files are forbidden.
 
     Examples
     --------
