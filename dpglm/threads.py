@@ -41,9 +41,9 @@ ONE_THREAD_EACH = _OneThreadEach()
 
 
 def thread_count() -> int:
-    """``DPGLM_THREADS``, or one: two make a sum no faster by more than a tenth, and cost half as much again.
+    """``DPGLM_THREADS``, or one: two take four fifths of the time of a large fit, and cost a quarter more.
 
-    Most of a sum is short calls of numpy, between which threads wait for one another.
+    Most of a sum is reading rows, and what reads them waits for memory.
     """
     asked = os.environ.get("DPGLM_THREADS", "")
     if asked.isdecimal() and len(asked) < 4 and int(asked) > 0:
