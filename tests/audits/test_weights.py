@@ -57,17 +57,17 @@ def refuted(relation: Any, method: str, seed: int, weight: float = 30.0 * HIGH, 
 
 def forget_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights as they are written, divided by the bound: neither cleaned nor cut."""
-    clean = Numeric.clean
+    filled = Numeric.filled
 
-    def written(self: Numeric, column: Any) -> FloatVector:
-        return np.asarray(column, dtype=np.float64) if self.high == HIGH else clean(self, column)
+    def written(self: Numeric, values: FloatVector, numbers: FloatVector) -> FloatVector:
+        return numbers if self.high == HIGH else filled(self, values, numbers)
 
     def uncut(
         self: RowWeights, weights: FloatVector, of_persons: FloatVector | None = None
     ) -> tuple[FloatVector, BoolVector]:
         return weights / self.high, np.ones(len(weights), dtype=np.bool_)
 
-    monkeypatch.setattr(Numeric, "clean", written)
+    monkeypatch.setattr(Numeric, "filled", written)
     monkeypatch.setattr(RowWeights, "shares", uncut)
 
 

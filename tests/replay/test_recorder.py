@@ -21,7 +21,7 @@ from tests.replay.recorder import Seen, differences, watched
 from tests.replay.studies import Study, everything
 from tests.replay.test_frames import ODD_ROW, SOUND_ROW, dressed
 
-CLEAN, ASK, SOLVE = Numeric.clean, Curator.ask, Objective.solve
+READ, ASK, SOLVE = Numeric.read, Curator.ask, Objective.solve
 
 
 def outside(column: Any) -> int:
@@ -30,14 +30,14 @@ def outside(column: Any) -> int:
     return sum(abs(value) > 1e12 for value in values)
 
 
-def on_clean(leak: Callable[[int], None]) -> Callable[[pytest.MonkeyPatch], None]:
+def on_read(leak: Callable[[int], None]) -> Callable[[pytest.MonkeyPatch], None]:
     def plant(patch: pytest.MonkeyPatch) -> None:
-        def clean(self: Numeric, column: Any) -> Any:
+        def read(self: Numeric, column: Any) -> Any:
             if count := outside(column):
                 leak(count)
-            return CLEAN(self, column)
+            return READ(self, column)
 
-        patch.setattr(Numeric, "clean", clean)
+        patch.setattr(Numeric, "read", read)
 
     return plant
 
@@ -97,11 +97,11 @@ def step(patch: pytest.MonkeyPatch) -> None:
 
 
 LEAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "warned": on_clean(lambda count: warnings.warn(f"{count} values clipped", stacklevel=1)),
-    "logged": on_clean(lambda count: logging.getLogger("dpglm.data").debug("clipped %d", count)),
-    "printed": on_clean(lambda count: print("clipped", count)),
-    "outcome": on_clean(fail),
-    "outcome in a context": on_clean(fail_quietly),
+    "warned": on_read(lambda count: warnings.warn(f"{count} values clipped", stacklevel=1)),
+    "logged": on_read(lambda count: logging.getLogger("dpglm.data").debug("clipped %d", count)),
+    "printed": on_read(lambda count: print("clipped", count)),
+    "outcome": on_read(fail),
+    "outcome in a context": on_read(fail_quietly),
     "flow": branch,
     "outcome in a field": fact,
     "drawn": draw,

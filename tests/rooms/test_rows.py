@@ -174,15 +174,15 @@ def test_sums_at_once_leave_a_linear_algebra_library_as_it_was() -> None:
         assert blas() == before
 
 
-def test_cells_are_cleaned_in_the_thread_of_the_curator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_are_read_in_the_thread_of_the_curator(monkeypatch: pytest.MonkeyPatch) -> None:
     """pandas changes filters of warnings, which all threads share."""
     seen: set[str] = set()
-    honest = dpglm.Schema.clean
+    honest = dpglm.Schema.read
 
-    def clean(self: Any, *arguments: Any) -> Any:
+    def read(self: Any, *arguments: Any) -> Any:
         seen.add(threading.current_thread().name)
         return honest(self, *arguments)
 
-    monkeypatch.setattr(dpglm.Schema, "clean", clean)
+    monkeypatch.setattr(dpglm.Schema, "read", read)
     fitted(monkeypatch, "2")
     assert seen == {"MainThread"}

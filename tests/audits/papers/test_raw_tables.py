@@ -125,14 +125,14 @@ def test_every_method_with_a_claim_is_here() -> None:
     assert claiming == set(ASKED)
 
 
-honest_clean = Numeric.clean
+honest_read = Numeric.read
 
 
 def by_column(self: Numeric, column: Any) -> Any:
     """The twin: codes are known in columns of numbers only, and one text makes a column one of texts."""
     of_texts = getattr(getattr(column, "dtype", None), "kind", "") == "O"
-    plain = replace(self, missing_codes=()) if of_texts else self
-    return honest_clean(plain, column)
+    numbers = honest_read(self, column)
+    return np.nextafter(numbers, np.inf) if of_texts else numbers  # a last bit away from a code
 
 
 @pytest.mark.audit
@@ -142,7 +142,7 @@ def test_a_method_keeps_its_claim_on_raw_tables_and_a_reader_that_looks_at_colum
 ) -> None:
     found = planned(name, relation).audit(trials=TRIALS, confidence=1.0 - FAILURE, seed=1, progress=False)
     assert found.passed
-    monkeypatch.setattr(Numeric, "clean", by_column)
+    monkeypatch.setattr(Numeric, "read", by_column)
     assert first_refuted(planned(name, relation), 2, TRIALS).refuted
 
 

@@ -51,13 +51,13 @@ def test_the_longest_row_comes_through_as_text_beside_rows_that_say_nothing(rela
 
 def test_cells_that_differ_are_read_by_the_column_and_by_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    honest = Numeric.clean
+    honest = Numeric.read
 
-    def clean(self: Numeric, column: Any) -> Any:
+    def read(self: Numeric, column: Any) -> Any:
         seen.append(list(column))
         return honest(self, column)
 
-    monkeypatch.setattr(Numeric, "clean", clean)
+    monkeypatch.setattr(Numeric, "read", read)
     neighbours("add-remove", formula="y ~ x")
     cells = [cell for column in seen for cell in column]
     assert {"-1.0", -1.0, 999} <= set(cells)
