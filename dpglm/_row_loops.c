@@ -66,8 +66,8 @@ static void closed(Array *arrays, int count)
         PyBuffer_Release(&arrays[count].view);
 }
 
-/* Opens arguments by a letter each: d f l vectors of doubles, floats and places, s one that may be spread, c codes, F rows, D sums;
-   the last one is written to. */
+/* Opens arguments by a letter each: d, f and l are vectors of doubles, floats and places, c is one of codes; F is
+   rows, D is sums. The last one is written to. */
 static int arguments(PyObject *args, const char *kinds, Array *arrays)
 {
     int count = (int)strlen(kinds);
@@ -76,9 +76,9 @@ static int arguments(PyObject *args, const char *kinds, Array *arrays)
         return -1;
     }
     for (int at = 0; at < count; at++) {
-        char kind = kinds[at] == 'F' ? 'f' : kinds[at] == 's' || kinds[at] == 'D' ? 'd' : kinds[at];
-        int dimensions = kinds[at] == 'F' || kinds[at] == 'D' ? 2 : 1, spread = kinds[at] == 's';
-        if (opened(PyTuple_GetItem(args, at), &arrays[at], dimensions, kind, spread, at == count - 1) < 0) {
+        char kind = kinds[at] == 'F' ? 'f' : kinds[at] == 'D' ? 'd' : kinds[at];
+        int dimensions = kinds[at] == 'F' || kinds[at] == 'D' ? 2 : 1;
+        if (opened(PyTuple_GetItem(args, at), &arrays[at], dimensions, kind, 0, at == count - 1) < 0) {
             closed(arrays, at);
             return -1;
         }
@@ -94,6 +94,24 @@ static PyObject *finished(Array *arrays, int count, int fitting)
         return NULL;
     }
     Py_RETURN_NONE;
+}
+
+typedef void Loop(const double *, const float *, Py_ssize_t step, Py_ssize_t p, Py_ssize_t k, double *restrict);
+
+/* A number of each row from one of each coordinate, or, if not `by_row`, the other way round. */
+static PyObject *over_rows(PyObject *args, Loop *loop, int by_row)
+{
+    Array a[3];
+    if (arguments(args, "dFd", a) < 0)
+        return NULL;
+    Py_ssize_t p = a[1].outer, k = a[1].inner;
+    int fitting = a[0].inner == (by_row ? p : k) && a[2].inner == (by_row ? k : p);
+    if (fitting) {
+        Py_BEGIN_ALLOW_THREADS
+        loop(a[0].view.buf, a[1].view.buf, a[1].step, p, k, a[2].view.buf);
+        Py_END_ALLOW_THREADS
+    }
+    return finished(a, 3, fitting);
 }
 
 /* sums[i] = 0 + values[0] x[0][i] + values[1] x[1][i] + ..., of up to TILE rows; x[j] is rows[places[j]]. */
@@ -136,16 +154,7 @@ WIDE static void predictors_loop(
 
 static PyObject *predictors(PyObject *self, PyObject *args)
 {
-    Array a[3];
-    if (arguments(args, "dFd", a) < 0)
-        return NULL;
-    int fitting = a[0].inner == a[1].outer && a[1].inner == a[2].inner;
-    if (fitting) {
-        Py_BEGIN_ALLOW_THREADS
-        predictors_loop(a[0].view.buf, a[1].view.buf, a[1].step, a[1].outer, a[1].inner, a[2].view.buf);
-        Py_END_ALLOW_THREADS
-    }
-    return finished(a, 3, fitting);
+    return over_rows(args, predictors_loop, 1);
 }
 
 WIDE static void squares_loop(
@@ -171,16 +180,7 @@ WIDE static void squares_loop(
 
 static PyObject *squares(PyObject *self, PyObject *args)
 {
-    Array a[3];
-    if (arguments(args, "dFd", a) < 0)
-        return NULL;
-    int fitting = a[0].inner == a[1].outer && a[1].inner == a[2].inner;
-    if (fitting) {
-        Py_BEGIN_ALLOW_THREADS
-        squares_loop(a[0].view.buf, a[1].view.buf, a[1].step, a[1].outer, a[1].inner, a[2].view.buf);
-        Py_END_ALLOW_THREADS
-    }
-    return finished(a, 3, fitting);
+    return over_rows(args, squares_loop, 1);
 }
 
 WIDE static void product_loop(
@@ -273,16 +273,7 @@ WIDE static void score_loop(
 
 static PyObject *score(PyObject *self, PyObject *args)
 {
-    Array a[3];
-    if (arguments(args, "dFd", a) < 0)
-        return NULL;
-    int fitting = a[0].inner == a[1].inner && a[1].outer == a[2].inner;
-    if (fitting) {
-        Py_BEGIN_ALLOW_THREADS
-        score_loop(a[0].view.buf, a[1].view.buf, a[1].step, a[1].outer, a[1].inner, a[2].view.buf);
-        Py_END_ALLOW_THREADS
-    }
-    return finished(a, 3, fitting);
+    return over_rows(args, score_loop, 0);
 }
 
 /* Rows times values, padded with zeros to a power of 2, and halves added to halves. */
