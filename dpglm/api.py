@@ -36,7 +36,7 @@ from dpglm.spec.charging import with_row_map
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, MULTINOMIAL
 from dpglm.spec.model_spec import ModelSpec, no_formula
 from dpglm.spec.plan import Plan
-from dpglm.spec.profiled import informed
+from dpglm.spec.profiled import informed, products_of
 from dpglm.threads import ONE_THREAD_EACH
 
 if TYPE_CHECKING:
@@ -165,7 +165,9 @@ def fit(
         return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
 
     asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
-    asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights)
+    asked_of = partial(
+        asked_of, privacy=privacy, method=method, weights=weights, products=products_of(profile)
+    )
     budget = privacy_of(privacy)  # refused before a table is looked for
     _, opened = noise_of(seed), ledgers_of(ledger, key)
     with ONE_THREAD_EACH:
@@ -259,7 +261,9 @@ def plan(
         raise no_formula(formula)
     declared = informed(schema_of(schema, formula), profile)
     asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
-    asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights)
+    asked_of = partial(
+        asked_of, privacy=privacy, method=method, weights=weights, products=products_of(profile)
+    )
     with ONE_THREAD_EACH:
         if family == MULTINOMIAL:
             return levels.LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)

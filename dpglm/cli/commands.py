@@ -112,6 +112,7 @@ def fit(
     "--column", "columns", multiple=True, help="A column to describe, once for each; by default all."
 )
 @click.option("--quartiles", is_flag=True, help="Medians and quartiles of numbers, for half of the budget.")
+@click.option("--correlations", is_flag=True, help="Correlations of all columns, for half of the budget.")
 @PRIVACY
 @RELATION
 @UNIT
@@ -130,6 +131,7 @@ def describe(
     by: str | None,
     columns: tuple[str, ...],
     quartiles: bool,
+    correlations: bool,
     privacy: str,
     relation: str,
     unit: str | None,
@@ -153,6 +155,7 @@ def describe(
             by=by,
             columns=columns or None,
             quartiles=quartiles,
+            correlations=correlations,
             privacy=budget,
             ledger=charged,
             key=key,

@@ -260,7 +260,7 @@ class ColumnSums(SumRelease):
 
         ``parts`` are shares of rows in `SHARES`-ths, shape (k,); without them each row counts for 1.
         """
-        group, member = _codes(X[0], self.groups)
+        group, member = codes_of(X[0], self.groups)
         shares = member.astype(np.int64) if parts is None else np.where(member, parts, 0)
         numbers = X[1 : 1 + len(self.missing)]
         columns = [self._by_group(group, shares[None])]
@@ -273,7 +273,7 @@ class ColumnSums(SumRelease):
             powers = np.stack([present * shares, weighted, weighted * whole], axis=1)
             columns.append(self._by_group(group, powers.reshape(3 * len(numbers), len(shares))))
         for codes, count in zip(X[1 + len(self.missing) :], self.levels, strict=True):
-            level, there = _codes(codes, count)
+            level, there = codes_of(codes, count)
             cell, counted = group * count + level, np.where(there, shares, 0)
             sums = np.bincount(cell, weights=counted, minlength=self.groups * count)  # proof: exact
             columns.append(sums.astype(np.int64).reshape(self.groups, count))
@@ -311,7 +311,7 @@ class ColumnSums(SumRelease):
         return np.array(values, dtype=np.float32)[:, None]
 
 
-def _codes(values: FloatBlock, count: int) -> tuple[IntVector, BoolVector]:
+def codes_of(values: FloatBlock, count: int) -> tuple[IntVector, BoolVector]:
     """Whole numbers from 0 to ``count - 1``, shape (k,), and which values are that; others become 0."""
     with np.errstate(invalid="ignore"):
         valid: BoolVector = (values >= 0) & (values < count) & (values == np.floor(values))

@@ -151,6 +151,11 @@ class SecondMoments(SumRelease, NoisyRelease):
         return self.deviation / self.cross_weight
 
     @property
+    def count_deviation(self) -> float:
+        """Standard deviation of the noise of the number of rows."""
+        return self.deviation / self.count_weight
+
+    @property
     def dimension(self) -> int:
         """Number of independent noises: free entries of X'X, and p + 2."""
         return self.span.dimension + self.size + 2

@@ -16,6 +16,7 @@ from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
 from dpglm.planning import merging, tables
+from dpglm.planning.correlated_rows import CorrelatedRows
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.postprocessing import functions
 from dpglm.postprocessing.intervals import quantile
@@ -84,14 +85,22 @@ class Expectation(Summarised):
         return self.model.coding.names
 
     @cached_property
+    def drawn(self) -> CorrelatedRows | None:
+        """Rows whose columns go together as a profile released; None where it did not."""
+        products = self.plan.specification.products
+        return None if products is None else CorrelatedRows.of(self.model, products)
+
+    @cached_property
     def moments(self) -> FloatMatrix:
         """Mean of x x' over expected rows, shape (p, p); it depends on neither n nor the budget."""
+        if self.drawn is not None:
+            return self.drawn.moments
         return expected_moments(self.model.schema, self.model.coding)
 
     @cached_property
     def rows(self) -> ExpectedRows:
         """The rows to expect."""
-        return expected_rows(self.model, self.n, self.rate, self.moments)
+        return expected_rows(self.model, self.n, self.rate, self.moments, self.drawn)
 
     @cached_property
     def found(self) -> Contrasts | EstimateNoise | None:
@@ -298,5 +307,5 @@ class Expectation(Summarised):
         rows = self.n if n is None else n
         plan = self.plan if spec is self.plan.specification else spec.plan(n=rows)
         other = replace(self, plan=plan, n=rows)
-        other.__dict__["moments"] = self.moments
+        other.__dict__.update(moments=self.moments, drawn=self.drawn)
         return other

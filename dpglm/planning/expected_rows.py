@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.typing import FloatMatrix, FloatVector
 
+if TYPE_CHECKING:
+    from dpglm.planning.correlated_rows import CorrelatedRows
+
 # Rows drawn: chance adds a correlation with standard deviation 1 / sqrt(POINTS) to any two columns.
 POINTS: Final = 2**14
 # Where no standard deviation is declared it is this share of the largest that numbers between the bounds
@@ -32,9 +35,9 @@ USUAL_SPREAD: Final = 1.0 / 3.0
 # 1.06 with it (but .6 in both cases where levels of one column nearly repeat those of another).
 OVERLAP: Final = 0.5
 # A level is drawn at least this often, with less weight, so that a rare one has rows of its own.
-_FEWEST: Final = 24
+FEWEST: Final = 24
 _QUANTILES: Final = 512
-_SEED: Final = 20_240_229
+SEED: Final = 20_240_229
 _MOST_KEPT: Final = 2**21  # ranks that are kept, 4 MB
 
 # Share of the response's variance that the model is taken to explain: rows then weigh less than at the same
@@ -42,12 +45,15 @@ _MOST_KEPT: Final = 2**21  # ranks that are kept, 4 MB
 EXPLAINED: Final = 0.2
 
 
-def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) -> ExpectedRows:
+def expected_rows(
+    model: CodedModel, n: int, rate: float, moments: FloatMatrix, drawn: CorrelatedRows | None = None
+) -> ExpectedRows:
     """What ``n`` rows of a model are expected to add up to, with moments from `expected_moments`, (p, p).
 
     ``rate`` is the expected share of the second level of a response with two levels, or of those below the
-    highest one of more.
+    highest one of more. ``drawn`` are rows whose columns go together as was released, with their moments.
     """
+    explained = EXPLAINED if drawn is None or drawn.explained is None else drawn.explained
     family, response, weight = model.family, model.response, expected_weight(model, n)
     variable = model.schema.variables[model.coding.model.response]
     if isinstance(variable, Numeric) and family.response_kind != "binary":
@@ -59,12 +65,15 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
             rate = rate / float(at_risk.sum())  # one event in all periods of a person, or one level reached
             rate = 1.0 - rate if model.periods is not None and model.periods.stages else rate
         natural, mean, variance = rate, rate, rate * (1.0 - rate)
-    curvature = family.expected_weight(natural, EXPLAINED)
-    dispersion = family.dispersion if family.fixed_dispersion else (1.0 - EXPLAINED) * variance
+    curvature = family.expected_weight(natural, explained)
+    dispersion = family.dispersion if family.fixed_dispersion else (1.0 - explained) * variance
     over = 1.0
     if family.response_kind == "count" and isinstance(variable, Numeric) and variable.sd and natural > 0.0:
-        over = max((1.0 - EXPLAINED) * variable.sd**2 / natural, 1.0)
-    return ExpectedRows(weight, moments, weight * curvature * moments, dispersion, mean, variance, over)
+        over = max((1.0 - explained) * variable.sd**2 / natural, 1.0)
+    information = weight * curvature * moments
+    if family.link == "logit" and drawn is not None and drawn.explained is not None:
+        information = weight * drawn.logistic_curvature(rate)
+    return ExpectedRows(weight, moments, information, dispersion, mean, variance, over)
 
 
 def expected_weight(model: CodedModel, n: int) -> float:
@@ -164,7 +173,7 @@ def expected_moments(schema: Schema, coding: Coding, points: int = POINTS) -> Fl
 @lru_cache(maxsize=4)
 def _ranks(points: int, columns: int) -> NDArray[Any]:
     """The places of points by each column's normal scores, shape (columns, points)."""
-    generator = np.random.default_rng(_SEED)
+    generator = np.random.default_rng(SEED)
     common, own = math.sqrt(OVERLAP) * generator.standard_normal(points), math.sqrt(1.0 - OVERLAP)
     ranks = np.empty((columns, points), dtype=np.min_scalar_type(points))
     for rank in ranks:
@@ -223,7 +232,7 @@ def _shares(centre: float, strength: float, deviation: float) -> FloatVector:
 def _levels(variable: Categorical, places: FloatVector) -> tuple[NDArray[np.int32], FloatVector]:
     """Codes at these quantiles and their weights; rare levels are drawn more often and weigh less."""
     shares = expected_shares(variable)
-    drawn = np.maximum(shares, min(_FEWEST / len(places), 0.5 / len(shares)))
+    drawn = np.maximum(shares, min(FEWEST / len(places), 0.5 / len(shares)))
     drawn /= drawn.sum()
     ends = np.cumsum(drawn)
     codes = np.minimum(np.searchsorted(ends, places), len(shares) - 1).astype(np.int32)

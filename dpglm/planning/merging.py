@@ -163,7 +163,8 @@ def _pools(expected: Expectation, name: str, rows: FloatMatrix) -> list[list[int
 
 def _merged(expected: Expectation, pools: dict[str, list[list[int]]]) -> Expectation | None:
     """The same with these levels merged; None where its formula names one of them."""
-    variables = dict(expected.model.schema.variables)
+    spec = expected.plan.specification
+    variables, products = dict(expected.model.schema.variables), spec.products
     for name, lists in pools.items():
         variable = _factor(expected, name)
         shares = expected_shares(variable)
@@ -175,16 +176,18 @@ def _merged(expected: Expectation, pools: dict[str, list[list[int]]]) -> Expecta
             total[places.get(level, level)] += float(share)
         if len(representatives) < 2:
             return None
-        variables[name] = Categorical(
-            tuple(new.values()), effect=variable.effect, shares=tuple(total.values())
-        )
-    spec = replace(expected.plan.specification, schema=replace(expected.model.schema, variables=variables))
+        merged = Categorical(tuple(new.values()), effect=variable.effect, shares=tuple(total.values()))
+        variables[name] = merged
+        if products is not None:
+            joins = [representatives.index(places.get(level, level)) for level in range(len(shares))]
+            products = products.merged(name, merged.labels, joins)
+    spec = replace(spec, schema=replace(expected.model.schema, variables=variables), products=products)
     try:
-        merged = replace(expected, plan=spec.plan(n=expected.n))
-        merged.parts  # noqa: B018  # computed here, where a formula that names a level is refused
+        other = replace(expected, plan=spec.plan(n=expected.n))
+        other.parts  # noqa: B018  # computed here, where a formula that names a level is refused
     except DpglmError:
         return None
-    return merged
+    return other
 
 
 def _joined(variable: Categorical, lists: Sequence[Sequence[int]], level: int) -> str:

@@ -74,7 +74,8 @@ def under(expected: Expectation, spread: Spread) -> Expectation:
     model = expected.model
     schema = spread.declared(model.schema, model.coding.model.response)
     other = replace(expected, rate=expected_rate(replace(model, schema=schema)))
-    other.__dict__["moments"] = expected_moments(schema, model.coding, FEWER_POINTS)
+    moments = expected_moments(schema, model.coding, FEWER_POINTS)
+    other.__dict__.update(moments=moments, drawn=None)
     return other
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpglm.postprocessing.correlations import ColumnProducts
 from dpglm.postprocessing.profile import OVERALL, ProfileRecord
 from dpglm.postprocessing.quartiles import ClassCounts, first_edges, next_edges
 from dpglm.privacy.guarantee import Guarantee
@@ -33,6 +34,11 @@ def pooled(sites: Mapping[str, ProfileRecord], guarantee: Guarantee, *, disjoint
     if classes is not None:
         counts = [record.classes.counts for record in records if record.classes is not None]
         classes = ClassCounts(classes.edges, joined(counts), louder * classes.deviation)
+    products = first.products
+    if products is not None:
+        products = ColumnProducts.added(
+            [record.products for record in records if record.products is not None]
+        )
     plans = {record.plan_fingerprint for record in records}
     return replace(
         first,
@@ -46,6 +52,7 @@ def pooled(sites: Mapping[str, ProfileRecord], guarantee: Guarantee, *, disjoint
         released=joined([record.released for record in records]),
         deviations=louder * first.deviations,
         classes=classes,
+        products=products,
         n_rows=sum(rows) if rows else None,
         guarantee=guarantee,
         spend_lines=tuple(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dpglm.postprocessing.codec import store_error
+from dpglm.postprocessing.correlations import ColumnProducts, ProfiledColumn
 from dpglm.postprocessing.quartiles import (
     NORMAL,
     PROBABILITIES,
@@ -33,32 +33,6 @@ LEAST_COUNT = 3.0
 _POSSIBLE = {"n": (0.0, math.inf), "share": (0.0, 1.0), "sd": (0.0, math.inf)}
 
 
-@dataclass(frozen=True)
-class ProfiledColumn:
-    """A column: bounds of a number, or labels of levels; ``missing`` where rows may have no value."""
-
-    name: str
-    missing: bool
-    low: float = 0.0
-    high: float = 0.0
-    levels: tuple[str, ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Number of its sums."""
-        return len(self.levels) if self.levels else 2 + self.missing
-
-    @property
-    def middle(self) -> float:
-        """Between the bounds; halved first, since bounds may be as large as numbers get."""
-        return 0.5 * self.low + 0.5 * self.high
-
-    @property
-    def half(self) -> float:
-        """Half the width between the bounds, above 0."""
-        return max(0.5 * self.high - 0.5 * self.low, sys.float_info.min)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProfileRecord(Record):
     """What a :class:`~dpglm.results.profile.Profile` is made of."""
@@ -72,6 +46,7 @@ class ProfileRecord(Record):
     released: FloatMatrix  # (groups, sums): rows if counted; values there, z and z^2 - 1/2; levels
     deviations: FloatVector  # (sums,) standard deviations of their noise
     classes: ClassCounts | None = None  # for quartiles, where these were asked for
+    products: ColumnProducts | None = None  # for correlations, likewise
 
     def __post_init__(self) -> None:
         width = self.counted + sum(column.width for column in self.columns)
@@ -91,6 +66,8 @@ class ProfileRecord(Record):
             raise store_error("numbers of rows that do not belong to the groups", "one for each group")
         if self.classes is not None:
             self.classes.check(sum(not column.levels for column in self.columns), len(self.groups))
+        if self.products is not None:
+            self.products.check(self.names)
         object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
         super().__post_init__()
 

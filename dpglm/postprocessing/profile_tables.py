@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from dpglm.postprocessing.correlations import Told, column_names
 from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.profile import OVERALL, Estimate, Group, ProfileRecord, Statistic
 from dpglm.postprocessing.quartiles import PROBABILITIES
@@ -13,6 +14,9 @@ from dpglm.tables.table import ABSENT, Column, Table, coefficient, count
 if TYPE_CHECKING:
     import pandas as pd
 
+# Means and shares of all values stand for those of complete rows where so few rows lack a value: what they
+# are wrong by is squared in a correlation.
+LACKING: Final = 0.2
 KNOWN_GROUP: Final = "The table has {} rows, which is public; those with a known {} are counted with noise."
 
 
@@ -43,6 +47,28 @@ def quartile_table(record: ProfileRecord) -> pd.DataFrame:
     names = list(dict.fromkeys(frame.loc[kept, "column"]))
     wide = frame[kept].pivot(index="column", columns="statistic", values="estimate")
     return marked(wide.loc[names, list(PROBABILITIES)].rename_axis(columns=None), record)
+
+
+def correlation_tables(record: ProfileRecord) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Correlations of numbers and of indicators of levels, and their standard errors."""
+    import pandas as pd
+
+    assert record.products is not None, "asked of profiles with products"
+    told: dict[tuple[str, str], Told] = {}
+    complete = record.products.rows >= (1.0 - LACKING) * record.counts()[""][0]
+    for (column, level, statistic), each in record.of(OVERALL).items() if complete else ():
+        if statistic == "mean":
+            spread = record.of(OVERALL)[column, "", "sd"]
+            told[column, level] = each.value, each.noise, spread.value, spread.noise
+        elif statistic == "share":
+            sd = math.sqrt(max(each.value * (1.0 - each.value), 0.0)) if each.value > 0.0 else math.nan
+            told[column, level] = each.value, each.noise, sd, abs(0.5 - each.value) * each.noise / sd
+    labels = column_names(record.products.columns)
+    estimates, errors = (
+        marked(pd.DataFrame(each, index=labels, columns=labels), record)
+        for each in record.products.correlations(told)
+    )
+    return estimates, errors
 
 
 def summary(record: ProfileRecord) -> Table:

@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.postprocessing.profile import Estimate, Group, ProfiledColumn, ProfileRecord, Statistic
-from dpglm.postprocessing.profile_tables import summary
+from dpglm.postprocessing.correlations import ProfiledColumn, column_names
+from dpglm.postprocessing.profile import Estimate, Group, ProfileRecord, Statistic
+from dpglm.postprocessing.profile_tables import correlation_tables, summary
 from dpglm.postprocessing.quartiles import EDGES, NORMAL
 from dpglm.report.figure import MOST_GROUPS, Axis, Figure, Intervals, Mark, Names, Points, Rows
 from dpglm.report.section import Section, Subject, shown
@@ -17,6 +18,8 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 MOST_ROWS: Final = 40  # lines of a figure; the table has more
 MOST_TABLE_ROWS: Final = 250
+MOST_PAIRS: Final = 30
+PAIR: Final = ("column", "with", "correlation", "std err")
 LONGEST_NAME: Final = 60
 
 
@@ -42,13 +45,43 @@ def sample(record: ProfileRecord) -> Section:
         words = f"– {shown(name)}" if place in table.indented else shown(name)
         rows.append((words, *(cell.replace("+-", "±") for cell in cells)))
     headings = tuple(shown(column.heading, LONGEST_NAME) for column in table.columns)
+    pairs = () if record.products is None else _pairs(record)
     content = {
         "table": Rows(table.title, headings, tuple(rows), numeric=tuple(range(1, len(headings)))),
         "left_out": len(table.rows) - len(rows),
         "classes": EDGES + 1,
+        "correlations": None
+        if record.products is None
+        else Rows("Correlations", PAIR, pairs[:MOST_PAIRS], numeric=(2, 3)),
+        "pairs_left_out": max(len(pairs) - MOST_PAIRS, 0),
         "figures": [figure for draw in FIGURES.values() if (figure := draw(record))],
     }
     return Section("sample", "Sample characteristics", content)
+
+
+def _pairs(record: ProfileRecord) -> tuple[tuple[str, ...], ...]:
+    """Correlations of two columns with their standard errors, the strongest first.
+
+    Of a factor with two levels the second is taken: the first says nothing more.
+    """
+    assert record.products is not None, "asked of profiles with products"
+    estimates, errors = (frame.to_numpy() for frame in correlation_tables(record))
+    names = [
+        (
+            column.name,
+            shown(name, LONGEST_NAME),
+            len(column.levels) == 2 and name.endswith(f"[{column.levels[0]}]"),
+        )
+        for column in record.products.columns
+        for name in column_names((column,))
+    ]
+    found = [
+        (abs(float(estimates[i, j])), (first, second, f"{estimates[i, j]:.2f}", f"{errors[i, j]:.2f}"))
+        for i, (one, first, skipped) in enumerate(names)
+        for j, (other, second, left_out) in enumerate(names[:i])
+        if one != other and not skipped and not left_out and np.isfinite(estimates[i, j])
+    ]
+    return tuple(row for _, row in sorted(found, key=lambda pair: -pair[0]))
 
 
 def shares_figure(record: ProfileRecord) -> Figure | None:

@@ -88,6 +88,34 @@ class Profile(Result[ProfileRecord]):
             )
         return profile_tables.quartile_table(self._record)
 
+    @property
+    def correlations(self) -> pd.DataFrame:
+        """Correlations of numbers and of indicators of levels, named as ``sex[F]``: a square table, overall.
+
+        Of the rows that have a value in each column. As released: each within its error, and not made to fit
+        each other. NaN where noise hides a column.
+
+        Raises
+        ------
+        MethodError
+            A profile that was made without correlations.
+        """
+        return self._correlations()[0]
+
+    @property
+    def correlation_errors(self) -> pd.DataFrame:
+        """Standard errors of `correlations`, which hold sampling and noise; errors as there."""
+        return self._correlations()[1]
+
+    def _correlations(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        if self._record.products is None:
+            raise MethodError(
+                "correlations of a profile without them",
+                expected="a profile of two columns or more that was made with correlations=True",
+                remedy="Use dpglm.describe(..., correlations=True).",
+            )
+        return profile_tables.correlation_tables(self._record)
+
     def summary(self) -> Table:
         """The table of sample characteristics: a row for each number and level, a column for each group."""
         return profile_tables.summary(self._record)

@@ -8,6 +8,8 @@ from functools import partial
 from os import PathLike
 from typing import Any, Self, TypedDict, Unpack, overload
 
+import numpy as np
+
 from dpglm import __version__
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.column_table import ColumnTable
@@ -15,7 +17,9 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema, open_source, require_rows
 from dpglm.errors import PrivacyError, SchemaError
 from dpglm.ledger.ledger import Charge, Ledger
+from dpglm.mechanisms.moments import MomentSums
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.postprocessing.correlations import ColumnProducts
 from dpglm.postprocessing.pooled import edges_of_next_round, pooled
 from dpglm.postprocessing.profile import OVERALL, ProfileRecord
 from dpglm.postprocessing.quartiles import ClassCounts
@@ -38,6 +42,7 @@ class DescribeOptions(TypedDict, total=False):
     by: str | None
     columns: Sequence[str] | None
     quartiles: bool
+    correlations: bool
     privacy: float | tuple[float, float] | Privacy | Required
     ledger: Ledger | str | PathLike[str] | None
     key: str | None
@@ -57,6 +62,7 @@ def describe(
     by: str | None = None,
     columns: Sequence[str] | None = None,
     quartiles: bool = False,
+    correlations: bool = False,
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
     ledger: Ledger | str | PathLike[str] | None = None,
     key: str | None = None,
@@ -65,7 +71,8 @@ def describe(
     """Sample characteristics under differential privacy: the "Table 1" that opens a paper.
 
     One release holds the number of rows, shares of levels, means and standard deviations of numbers. Three
-    more hold quartiles, where these are asked for. Exact ones beside a private fit would void its guarantee.
+    more hold quartiles, and one correlations, where these are asked for. Exact ones beside a private fit
+    would void its guarantee.
 
     Parameters
     ----------
@@ -82,6 +89,10 @@ def describe(
     quartiles : bool
         Whether medians and quartiles of numbers are told, too. Half of the budget then goes to them, and the
         noise of all else grows by 1.4 (with a pure epsilon: 2).
+    correlations : bool
+        Whether correlations of all columns are told, of the rows that have a value in each; ``by`` is one of
+        the columns. Half of the budget goes to them; with quartiles, a third to each. A plan with such a
+        profile expects how columns overlap, and what they explain of the response.
     privacy : float, (epsilon, delta) or Privacy
         The budget, required.
     ledger : Ledger or path, optional
@@ -122,14 +133,15 @@ def describe(
         raise PrivacyError(
             "privacy=None for a profile", expected="a privacy budget", remedy="Use pandas' own describe()."
         )
-    if not isinstance(quartiles, bool):
-        raise SchemaError(
-            f"quartiles of type {type(quartiles).__name__}", expected="True or False", remedy="Use True."
-        )
+    for word, asked in (("quartiles", quartiles), ("correlations", correlations)):
+        if not isinstance(asked, bool):
+            raise SchemaError(
+                f"{word} of type {type(asked).__name__}", expected="True or False", remedy="Use True."
+            )
     noise, opened = noise_of(seed), ledger_of(ledger, key)
 
     def planned(declared: Schema) -> ProfilePlan:
-        return ProfilePlan.of(declared, columns, by, budget, quartiles=quartiles)
+        return ProfilePlan.of(declared, columns, by, budget, quartiles=quartiles, correlations=correlations)
 
     if is_sites(data):
         tables = site_tables(data)
@@ -229,6 +241,22 @@ class _ProfileRun:
             plan_fingerprint=plan.fingerprint,
         )
 
+    def products(self, curator: Curator) -> ColumnProducts | None:
+        """What was released of how columns go together, in units of their coordinates."""
+        plan = self.plan
+        if not plan.products:
+            return None
+        (release,), sums, unit = plan.products, plan.moments, plan.vectors.unit
+        found = MomentSums.of(curator.ask(release), sums.size)
+        deviations = (sums.gram_deviation / unit**2, sums.cross_deviation / unit, sums.count_deviation)
+        return ColumnProducts(
+            columns=tuple(map(plan.profiled, plan.correlated)),
+            products=found.gram / unit**2,
+            sums=found.cross / unit,
+            rows=found.count,
+            deviations=np.array(deviations),
+        )
+
 
 def _released(runs: Mapping[str, _ProfileRun], state: LedgerState | None) -> dict[str, ProfileRecord]:
     """Run all releases, round by round: classes of a round follow from what all tables told before."""
@@ -248,4 +276,6 @@ def _released(runs: Mapping[str, _ProfileRun], state: LedgerState | None) -> dic
             for record, answer in zip(records, answers, strict=True)
         ]
         records = [replace(record, classes=each) for record, each in zip(records, classes, strict=True)]
+    products = [run.products(curator) for run, curator in zip(runs.values(), curators, strict=True)]
+    records = [replace(record, products=each) for record, each in zip(records, products, strict=True)]
     return dict(zip(runs, records, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any, Literal, Self
@@ -19,6 +19,7 @@ from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
 from dpglm.planning.expected_rows import expected_weight
 from dpglm.postprocessing import store
+from dpglm.postprocessing.correlations import ColumnProducts
 from dpglm.postprocessing.record import SPECIFICATION, Choice, Goal, SpecificationDocument
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
@@ -45,6 +46,8 @@ class ModelSpec:
         The budget, with the unit that it protects.
     weights : str or None
         Column of the rows' weights.
+    products : ColumnProducts or None
+        What a profile released of how columns go together: for expectations, and not part of what is asked.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class ModelSpec:
     method: Method
     privacy: Privacy | None
     weights: str | None = None
+    products: ColumnProducts | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         arguments.require_goal(self.goal)
@@ -96,6 +100,7 @@ class ModelSpec:
         method: str | Method = DEFAULT_METHOD,
         privacy: float | tuple[float, float] | Privacy | arguments.Required | None = arguments.REQUIRED,
         weights: str | None = None,
+        products: ColumnProducts | None = None,
     ) -> Self:
         """The specification that these arguments of `dpglm.fit` make, with its errors."""
         budget = arguments.privacy_of(privacy)
@@ -108,7 +113,8 @@ class ModelSpec:
         chosen_penalty = arguments.penalty_of(penalty, goal, chosen_method, chosen_family)
         strength = arguments.strength_of(strength, chosen_penalty)
         opened = chosen_method.opened(lambda path: store.read(path))
-        spec = cls(formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget, weights)
+        asked = (formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget, weights)
+        spec = cls(*asked, products)
         spec.to_document()  # refuses options that no result could keep
         return spec
 

@@ -13,6 +13,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import MethodError, SchemaError
 from dpglm.planning.expected_rows import expected_periods, expected_quantiles
+from dpglm.postprocessing.correlations import ColumnProducts
 from dpglm.results import profile as profiles
 
 # A released mean is this share of the range away from its ends, and a standard deviation so large a share.
@@ -67,6 +68,12 @@ def informed(schema: Schema, profile: object) -> Schema:
     parts = 1 if unit is None or unit.weights == "unit" else unit.rows
     rows = max(round(parts * profile.n_rows), 1) if schema.rows is None else schema.rows
     return replace(schema, variables=variables, rows=rows, moments="known")
+
+
+def products_of(profile: object) -> ColumnProducts | None:
+    """What a profile released of how columns go together, if it did; `informed` refuses what is none."""
+    found: ColumnProducts | None = getattr(getattr(profile, "_record", None), "products", None)
+    return found
 
 
 def _number(variable: Numeric, mean: float, sd: float) -> Numeric:

@@ -98,7 +98,8 @@ def _promised(record: Record) -> Promised:
             raise _unplanned("a profile of several sites, each with a plan of its own")
         columns = [name for name in record.names if name != OVERALL]
         asked, schema = _asked(record.guarantee), Schema.from_dict(record.schema)
-        profile = ProfilePlan.of(schema, columns, record.by, asked, quartiles=record.classes is not None)
+        more = {"quartiles": record.classes is not None, "correlations": record.products is not None}
+        profile = ProfilePlan.of(schema, columns, record.by, asked, **more)
         guarantee = profile.priced.guarantee
         lines = parallel_lines(profile.priced.parallel(), guarantee)
         return guarantee, profile.description, lines, profile.fingerprint

@@ -36,8 +36,8 @@ dp_plan <- function(formula, schema, n = NULL, family = "binomial", penalty = NU
   value_of(found, "dp_plan", formula = formula, wanted = wanted_of(declared))
 }
 
-dp_describe <- function(data, schema = NULL, by = NULL, columns = NULL, quartiles = FALSE, privacy, ledger = NULL,
-                        seed = NULL) {
+dp_describe <- function(data, schema = NULL, by = NULL, columns = NULL, quartiles = FALSE, correlations = FALSE,
+                        privacy, ledger = NULL, seed = NULL) {
   if (missing(privacy)) no_budget()
   declared <- schema_in_python(schema)
   arguments <- given(
@@ -46,7 +46,7 @@ dp_describe <- function(data, schema = NULL, by = NULL, columns = NULL, quartile
   )
   found <- do.call(ask, c(
     list(dp_python(), "describe", data = in_python(data, wanted_of(declared)), quartiles = quartiles,
-      privacy = privacy_in_python(privacy)),
+      correlations = correlations, privacy = privacy_in_python(privacy)),
     arguments
   ))
   value_of(found, "dp_profile")

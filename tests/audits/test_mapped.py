@@ -6,6 +6,7 @@ Twins have 20 % less noise, and 30 % less where sums have a pure epsilon.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.mechanisms.base import FAR
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
-from dpglm.mechanisms.moments import SecondMoments
+from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.number_classes import NumberClasses
 from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
 from dpglm.mechanisms.span import Span
@@ -25,12 +26,15 @@ from dpglm.privacy.budget import Relation
 from dpglm.privacy.gdp import gdp_mu
 from dpglm.rows import ArrayChunk
 from dpglm.spec.plan import Plan
+from dpglm.spec.profile_plan import ProfilePlan
 from tests.audits.harness import LESS, MUCH_LESS, RELATIONS, Case, check, of_plan, of_releases, under_both
 from tests.audits.test_minimiser import calibrated
 from tests.audits.test_moments import Columns
+from tests.silence import Silence
 
 SCHEMA = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 9)})
 LINEAR = dpglm.Schema.of({"y": (-40, 40), "x": (0, 9)})
+PROFILED = dpglm.Schema.of({"x": (0, 9), "z": (0, 1)})
 COUNTS = dpglm.Schema.of({"y": (0, 40), "x": (0, 9)})
 BOUND = 40.0
 CONSTANT, NUMBER = (0, 0.4), (1, 0.8)
@@ -92,8 +96,36 @@ def far_counts(release: Mapped, relation: Relation) -> Neighbours:
     return Neighbours("far counts", *tables, worst.direction, at)
 
 
+def products(privacy: dpglm.Privacy) -> tuple[Mapped, Neighbours]:
+    """Moments of two numbers at all of the budget, and rows that move them far."""
+    asked = ProfilePlan.of(PROFILED, None, None, privacy, correlations=True)
+    unit = asked.moments.sensitivity(privacy.relation)
+    price = gdp_mu(privacy.epsilon, privacy.delta) if privacy.delta else privacy.epsilon
+    sums = replace(asked.moments, scale=unit / price)
+
+    def rows(*cells: tuple[float, float]) -> ArrayChunk:
+        X = np.array([(0.0, *cell) for cell in cells], dtype=np.float32).reshape(-1, 3).T
+        return ArrayChunk(np.ascontiguousarray(X), np.zeros(X.shape[1]), None)
+
+    # Two rows of norm 1 at a right angle: next to the worst angle, at which the inner product is -.08.
+    tables = rows((1.0, 1.0)), rows() if privacy.relation == "add-remove" else rows((1.0, -1.0))
+    means = [asked.vectors.mapped(Table(each), None)[0] for each in tables]
+    first, second = (replace(sums, scale=1.0).run(each, None, Silence()) for each in means)
+    size = sums.size
+    weights = np.full((size, size), 2.0 * sums.gram_weight**2) - sums.gram_weight**2 * np.eye(size)
+    others = np.full(size, sums.cross_weight**2), sums.square_weight**2, sums.count_weight**2
+    packed = MomentSums(weights, *others).packed()
+    near = Neighbours("ends of ranges", *map(Table, tables), packed * (first - second), None)
+    return Mapped(sums, asked.vectors), near
+
+
 def cases() -> list[Case]:
     found = []
+    for title, privacy in under_both():
+        release, far = products(privacy)
+        part = None if title == "pure" else LESS  # pure noise in five directions has its twin in test_moments
+        what = f"products, {title}"
+        found.append(of_releases(Mapped, what, privacy, [release], [far], trials=9000, part=part))
     for title, privacy in under_both():
         mapped = {
             "moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,))),

@@ -14,7 +14,8 @@ from dpglm.auditing.neighbours import Table
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Mapped
 from dpglm.mechanisms.number_classes import NumberClasses
-from dpglm.postprocessing.profile import ProfiledColumn, _quartiles
+from dpglm.postprocessing.correlations import ProfiledColumn
+from dpglm.postprocessing.profile import _quartiles
 from dpglm.postprocessing.quartiles import (
     EDGES,
     PROBABILITIES,

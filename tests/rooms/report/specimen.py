@@ -12,7 +12,8 @@ import numpy as np
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import DECLARED
-from dpglm.postprocessing.profile import ProfiledColumn, ProfileRecord
+from dpglm.postprocessing.correlations import ProfiledColumn
+from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.quartiles import ClassCounts
 from dpglm.postprocessing.record import Choice, LedgerLine, LedgerState, ResponseFacts, SpendLine
 from dpglm.privacy.events import Fact, MethodDescription, ReleaseDescription

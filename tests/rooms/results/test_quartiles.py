@@ -16,7 +16,7 @@ import dpglm
 from dpglm.cli import main
 from dpglm.errors import MethodError, SchemaError, StoreError
 from dpglm.postprocessing.profile import OVERALL
-from dpglm.spec.profile_plan import QUARTILES_SHARE, ProfilePlan
+from dpglm.spec.profile_plan import ProfilePlan
 from tests.rooms.report.reading import Page
 
 SCHEMA = {
@@ -112,7 +112,7 @@ def test_without_quartiles_nothing_is_paid_for_them() -> None:
     schema, privacy = dpglm.Schema.of(SCHEMA), dpglm.Privacy.gdp(0.5)
     plain, more = (ProfilePlan.of(schema, None, None, privacy, quartiles=each) for each in (False, True))
     assert plain.rounds == ()
-    assert more.release.scale / plain.release.scale == pytest.approx(1.0 / math.sqrt(1.0 - QUARTILES_SHARE))
+    assert more.release.scale / plain.release.scale == pytest.approx(math.sqrt(2.0))
     factors = ProfilePlan.of(schema, ["s"], None, privacy, quartiles=True)
     assert factors.rounds == ()
     assert factors.fingerprint == ProfilePlan.of(schema, ["s"], None, privacy).fingerprint
