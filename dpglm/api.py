@@ -163,11 +163,9 @@ def fit(
     if isinstance(formula, Plan):
         refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, weights, profile)
         return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
-
     asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
-    asked_of = partial(
-        asked_of, privacy=privacy, method=method, weights=weights, products=products_of(profile)
-    )
+    told = products_of(profile)
+    asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights, products=told)
     budget = privacy_of(privacy)  # refused before a table is looked for
     _, opened = noise_of(seed), ledgers_of(ledger, key)
     with ONE_THREAD_EACH:
@@ -226,7 +224,7 @@ def plan(
     privacy : float, (epsilon, delta) or Privacy
         The budget, required.
     profile : Profile, optional
-        As for `dpglm.fit`. Its shares, means, standard deviations and number of rows are expected, too.
+        As for `dpglm.fit`. What it tells of columns and of their correlations is expected, too.
 
     Returns
     -------
@@ -240,9 +238,8 @@ def plan(
 
     Notes
     -----
-    Columns are taken to overlap like normal scores with correlation .5, and to explain a fifth of the
-    response. ``Schema(rows=...)``, not ``n``, decides whether a penalty that selects is worth an information
-    matrix.
+    Without correlations columns are taken to overlap like normal scores with correlation .5, and to explain a
+    fifth of the response. The schema's rows, not ``n``, decide if a selecting penalty is worth a matrix.
 
     Examples
     --------
@@ -261,9 +258,8 @@ def plan(
         raise no_formula(formula)
     declared = informed(schema_of(schema, formula), profile)
     asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
-    asked_of = partial(
-        asked_of, privacy=privacy, method=method, weights=weights, products=products_of(profile)
-    )
+    told = products_of(profile)
+    asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights, products=told)
     with ONE_THREAD_EACH:
         if family == MULTINOMIAL:
             return levels.LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)

@@ -22,8 +22,8 @@ from dpglm.typing import FloatMatrix, FloatVector
 # times the number of coordinates and the variance of the noise. Of .03 to 4 it errs least on fair, GUSTO,
 # diabetes130 and Adult.
 PULL: Final = 0.03
-# No more of the response's variance is taken to be explained.
-MOST_EXPLAINED: Final = 0.9
+# Shares of the response's variance that predictors may explain, equally likely before any was seen.
+SHARES: Final = np.geomspace(0.005, 0.9, 40)
 # Log-odds per standard deviation of the best predictor, at most.
 STEEPEST: Final = 6.0
 # A level has at least this part of its share in every row, before rows add up to shares again.
@@ -102,10 +102,10 @@ class CorrelatedRows:
         if response not in at:
             return cls(X, weights, None, np.zeros(len(weights)))
         along, variance, noise = _of_response(products, at[response], variables[response])
-        effects, explained = best_effects(covariance[: len(inside), : len(inside)], along[inside], noise)
+        inner = covariance[: len(inside), : len(inside)]
+        effects, explained = likely_effects(inner, along[inside], noise, variance)
         direction = effects @ moved[: len(inside)]
         length = math.sqrt(float(weights @ direction**2))
-        explained = min(explained / variance, MOST_EXPLAINED) if length else 0.0
         return cls(X, weights, explained, direction / (length or 1.0))
 
 
@@ -285,19 +285,24 @@ def _of_response(
     return products.covariance[:, place] @ along, variance, products.noise * float(np.linalg.norm(along))
 
 
-def best_effects(covariance: FloatMatrix, along: FloatVector, noise: float) -> tuple[FloatVector, float]:
-    """Slopes b of ``along`` = C b + noise, shape (d,), and the expected b'C b, by empirical Bayes.
+def likely_effects(
+    covariance: FloatMatrix, along: FloatVector, noise: float, variance: float
+) -> tuple[FloatVector, float]:
+    """Slopes b of ``along`` = C b + noise, shape (d,), and the share of the ``variance`` that they explain.
 
-    Slopes are normal with one variance, the one under which what was found is most probable.
+    Slopes have a normal prior of one variance: it makes them explain one of `SHARES`, with equal chances
+    before ``along`` is seen. What is told are means over what is likely then.
     """
     values, vectors = np.linalg.eigh(covariance)
     values, found = np.maximum(values, 0.0), vectors.T @ along
-    prior = np.geomspace(1e-6, 1e3, 91)[:, None]
+    prior = SHARES[:, None] * variance / max(float(values.sum()), np.finfo(np.float64).tiny)
     spread = prior * values**2 + noise**2
-    chosen = int(np.argmin((np.log(spread) + found**2 / spread).sum(axis=1)))
-    spread, scale = spread[chosen], float(prior[chosen, 0])
-    effects, left = scale * values * found / spread, scale * noise**2 / spread
-    return vectors @ effects, float((values * (effects**2 + left)).sum())
+    likelihood = -0.5 * (np.log(spread) + found**2 / spread).sum(axis=1)
+    chances = np.exp(likelihood - likelihood.max())
+    chances /= chances.sum()
+    effects, left = prior * values * found / spread, prior * noise**2 / spread
+    explained = (values * (effects**2 + left)).sum(axis=1) / variance
+    return vectors @ (chances @ effects), float(chances @ np.minimum(explained, SHARES[-1]))
 
 
 def probabilities(direction: FloatVector, weights: FloatVector, rate: float, explained: float) -> FloatVector:

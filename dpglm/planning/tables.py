@@ -36,6 +36,10 @@ ORIENTATION = (
     f"scores with correlation {OVERLAP:g}, and to explain {share(EXPLAINED)} of the response. Columns that "
     "nearly repeat each other have larger standard errors."
 )
+AS_RELEASED = (
+    "An orientation, not a promise: columns are taken to be spread, to overlap and to explain the response as "
+    "the profile released."
+)
 IF_EVEN = (
     "rows below hold if levels are equally frequent, and numbers have a sixth of their range as standard "
     "deviation, where nothing is declared"
@@ -178,7 +182,7 @@ def _notes(expected: Expectation) -> tuple[str, ...]:
             f"Equal shares of levels are assumed for {_listed(expected.assumed_equal)}: declare shares= in "
             "the schema to see what rare levels cost, and which to merge."
         )
-    return (*notes, ORIENTATION)
+    return (*notes, ORIENTATION if expected.drawn is None else AS_RELEASED)
 
 
 def _gaps(expected: Expectation) -> list[str]:

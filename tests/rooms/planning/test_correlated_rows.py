@@ -16,9 +16,10 @@ import dpglm
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.mechanisms.column_vectors import contrasts
 from dpglm.planning.correlated_rows import (
+    SHARES,
     CorrelatedRows,
     Margin,
-    best_effects,
+    likely_effects,
     probabilities,
     shrunk,
     smoothed,
@@ -170,6 +171,8 @@ def test_what_the_profile_does_not_know_is_left_aside() -> None:
 def test_a_plan_is_the_same_whatever_is_expected_of_it() -> None:
     assert spec().plan(n=ROWS).fingerprint == spec(products=None).plan(n=ROWS).fingerprint
     assert spec() == spec(products=None)
+    assert "as the profile released" in str(spec().plan(n=ROWS).summary()).replace("\n", " ")
+    assert "correlation 0.5" in str(spec(products=None).plan(n=ROWS).summary()).replace("\n", " ")
     curve = spec().plan(n=ROWS).expected().curve("n", [ROWS, 2 * ROWS])
     own = spec().plan(n=2 * ROWS).expected().std_error[1:]
     assert curve["median"].to_numpy()[1] == pytest.approx(float(np.median(own)))
@@ -208,14 +211,14 @@ def test_covariances_below_their_noise_are_none() -> None:
     assert kept[0, 1] == pytest.approx(PRODUCTS.covariance[0, 1], rel=1e-3)
 
 
-def test_effects_are_least_squares_without_noise_and_none_with_too_much() -> None:
+def test_effects_are_least_squares_without_noise_and_unknown_with_too_much() -> None:
     covariance, slopes = np.array([[1.0, 0.5], [0.5, 2.0]]), np.array([1.0, -2.0])
-    found, explained = best_effects(covariance, covariance @ slopes, 1e-9)
+    found, explained = likely_effects(covariance, covariance @ slopes, 1e-6, 20.0)
     assert found == pytest.approx(slopes, rel=1e-3)
-    assert explained == pytest.approx(slopes @ covariance @ slopes, rel=1e-3)
-    found, explained = best_effects(covariance, covariance @ slopes, 1e6)
+    assert explained == pytest.approx(slopes @ covariance @ slopes / 20.0, rel=1e-3)
+    found, explained = likely_effects(covariance, covariance @ slopes, 1e6, 20.0)
     assert np.abs(found).max() < 1e-3
-    assert explained < 1e-3
+    assert explained == pytest.approx(float(SHARES.mean()), rel=1e-3)
 
 
 @pytest.mark.parametrize("explained", [0.0, 0.3, 0.9])
