@@ -37,8 +37,8 @@ ORIENTATION = (
     "nearly repeat each other have larger standard errors."
 )
 AS_RELEASED = (
-    "An orientation, not a promise: columns are taken to be spread, to overlap and to explain the response as "
-    "the profile released."
+    "An orientation, not a promise: columns are taken to be spread, to overlap and to explain the response "
+    "as the profile released."
 )
 IF_EVEN = (
     "rows below hold if levels are equally frequent, and numbers have a sixth of their range as standard "
