@@ -48,7 +48,8 @@ def informed(schema: Schema, profile: object) -> Schema:
             remedy="Describe the table with this schema, or leave profile out.",
         )
     variables = dict(schema.variables)
-    for name in set(profile.names) & set(variables):
+    groups = [max(profile._record.of(label)["", "", "n"].value, 0.0) for label in profile.groups]
+    for name in {*profile.names, profile.by or ""} & set(variables):
         variable, known = variables[name], described.variables[name]
         if isinstance(variable, Numeric) and isinstance(known, Numeric):
             same = (variable.low, variable.high) == (known.low, known.high)
@@ -57,7 +58,8 @@ def informed(schema: Schema, profile: object) -> Schema:
             same = isinstance(variable, Categorical) and isinstance(known, Categorical)
             same = same and variable.labels == known.labels  # type: ignore[union-attr]
             if same:
-                variables[name] = _factor(variable, np.array(profile.shares[name]))  # type: ignore[arg-type]
+                shares = groups if name == profile.by else profile.shares[name]
+                variables[name] = _factor(variable, np.array(shares))  # type: ignore[arg-type]
         if not same:
             raise SchemaError(
                 f"{name} declared otherwise than in the profile",
@@ -88,7 +90,7 @@ def _number(variable: Numeric, mean: float, sd: float) -> Numeric:
 def _factor(variable: Categorical, shares: np.ndarray) -> Categorical:
     if not np.isfinite(shares).all():
         return variable
-    shares = np.maximum(shares, 1e-6)
+    shares = np.maximum(shares / max(shares.sum(), 1.0), 1e-6)
     return replace(variable, shares=tuple((shares / shares.sum()).tolist()))
 
 

@@ -47,6 +47,12 @@ def test_a_fit_with_a_profile_spends_nothing_on_scales(profile: Any) -> None:
     assert KNOWN not in own.guarantee.assumptions
 
 
+def test_groups_of_a_profile_are_shares_of_their_column() -> None:
+    grouped = dpglm.describe(frame(), schema=SCHEMA, by="sex", privacy=BUDGET, seed=4)
+    plan = dpglm.plan(FORMULA, SCHEMA, privacy=BUDGET, profile=grouped)
+    assert plan.specification.schema.variables["sex"].shares == pytest.approx((0.3, 0.7), abs=0.02)  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("goal", ["predict", "select"])
 def test_a_fit_without_intervals_uses_the_profile_too(profile: Any, goal: Any) -> None:
     formula = "ill ~ age + np.log1p(dose) + sex"
