@@ -22,6 +22,8 @@ from dpglm.typing import FloatMatrix, FloatVector
 # times the number of coordinates and the variance of the noise. Of .03 to 4 it errs least on fair, GUSTO,
 # diabetes130 and Adult.
 PULL: Final = 0.03
+# Correlations with more noise than this say less than what is expected without them; on fair as much.
+NOISIEST: Final = 0.5
 # Shares of the response's variance that predictors may explain, equally likely before any was seen.
 SHARES: Final = np.geomspace(0.005, 0.9, 40)
 # Log-odds per standard deviation of the best predictor, at most.
@@ -74,7 +76,7 @@ class CorrelatedRows:
 
     @classmethod
     def of(cls, model: CodedModel, products: ColumnProducts) -> Self | None:
-        """None where rows of the table become several, or the profile knows less than two of the columns."""
+        """None where rows of the table become several, or the profile tells too little of the columns."""
         coding, variables = model.coding, model.schema.variables
         known = dict(zip(products.columns, places(products.columns), strict=True))
         at = {column.name: place for column, place in known.items() if _same(column, variables)}
@@ -82,6 +84,9 @@ class CorrelatedRows:
         if sum(name in at for name in names) < 2 or model.periods is not None:
             return None
         margins = [Margin.of(name, variables[name]) for name in names]
+        spreads = [float(np.mean(np.diag(m.covariance))) for m in margins if m.column.name in at]
+        if products.noise > NOISIEST * float(np.median(spreads)):
+            return None
         own, means = (
             block_diag(*(each.covariance for each in margins)),
             np.concatenate([m.means for m in margins]),

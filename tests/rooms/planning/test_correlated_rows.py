@@ -178,6 +178,17 @@ def test_a_plan_is_the_same_whatever_is_expected_of_it() -> None:
     assert curve["median"].to_numpy()[1] == pytest.approx(float(np.median(own)))
 
 
+def test_what_is_lost_in_noise_changes_no_expectation() -> None:
+    # Columns that look independent, and explain nothing, would promise smaller errors than no profile does.
+    without = spec(products=None).plan(n=ROWS).expected()
+    for noise, rows in ((0.2, float(ROWS)), (3.0, float(ROWS)), (0.01, 1.0)):
+        lost = released(FRAME, noise, seed=1)
+        expected = spec(products=replace(lost, rows=rows)).plan(n=ROWS).expected()
+        assert expected.drawn is None
+        assert expected.std_error == pytest.approx(without.std_error)
+    assert spec(products=released(FRAME, 0.01)).plan(n=ROWS).expected().drawn is not None
+
+
 def test_rare_levels_are_merged_in_what_was_released() -> None:
     schema = dpglm.Schema({**SCHEMA.variables, "f": Categorical(LEVELS, shares=[0.97, 0.01, 0.01, 0.01])})
     asked = ModelSpec.of("y ~ a + f", schema, privacy=(1.0, 1e-6), products=PRODUCTS)
