@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -21,7 +21,7 @@ from dpglm.postprocessing.quartiles import (
     shortest,
 )
 from dpglm.postprocessing.record import Record, plain_copy
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import LATER, FloatMatrix, FloatVector
 
 Statistic: TypeAlias = Literal["n", "share", "mean", "sd", "q1", "median", "q3"]
 Group: TypeAlias = "Mapping[tuple[str, str, Statistic], Estimate]"  # by column, level and name
@@ -46,7 +46,7 @@ class ProfileRecord(Record):
     released: FloatMatrix  # (groups, sums): rows if counted; values there, z and z^2 - 1/2; levels
     deviations: FloatVector  # (sums,) standard deviations of their noise
     classes: ClassCounts | None = None  # for quartiles, where these were asked for
-    products: ColumnProducts | None = None  # for correlations, likewise
+    products: ColumnProducts | None = field(default=None, metadata=LATER)  # for correlations, likewise
 
     def __post_init__(self) -> None:
         width = self.counted + sum(column.width for column in self.columns)

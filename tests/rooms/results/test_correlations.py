@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -136,6 +137,10 @@ def test_they_are_saved_verified_reported_and_on_the_command_line(tmp_path: Path
     loaded = dpglm.Profile.load(tmp_path / "sample.json")
     pd.testing.assert_frame_equal(loaded.correlations, told.correlations)
     assert dpglm.verify(tmp_path / "sample.json").passed
+    before = json.loads((tmp_path / "sample.json").read_text(encoding="utf-8"))
+    assert before.pop("products")["rows"] == told._record.products.rows
+    (tmp_path / "before.json").write_text(json.dumps(before), encoding="utf-8")
+    assert dpglm.Profile.load(tmp_path / "before.json").n_rows == told.n_rows  # as of older versions
     told.report(tmp_path / "sample.html")
     page = (tmp_path / "sample.html").read_text(encoding="utf-8")
     assert "Correlations" in page
