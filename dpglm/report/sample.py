@@ -70,10 +70,10 @@ def _pairs(record: ProfileRecord) -> tuple[tuple[str, ...], ...]:
         (
             column.name,
             shown(name, LONGEST_NAME),
-            len(column.levels) == 2 and name.endswith(f"[{column.levels[0]}]"),
+            len(column.levels) == 2 and place == 0,
         )
         for column in record.products.columns
-        for name in column_names((column,))
+        for place, name in enumerate(column_names((column,)))
     ]
     found = [
         (abs(float(estimates[i, j])), (first, second, f"{estimates[i, j]:.2f}", f"{errors[i, j]:.2f}"))

@@ -17,6 +17,7 @@ import dpglm
 from dpglm.cli import main
 from dpglm.errors import MethodError, SchemaError, StoreError
 from dpglm.postprocessing.correlations import ColumnProducts, ProfiledColumn, indicators
+from dpglm.report.sample import sample
 from dpglm.spec.profile_plan import MOST_COORDINATES, ProfilePlan
 
 SCHEMA = {
@@ -166,6 +167,15 @@ def test_products_that_no_profile_has_are_refused(broken: Any) -> None:
     record = profile()._record
     with pytest.raises(StoreError):
         replace(record, products=broken(record.products))
+
+
+def test_of_two_levels_the_second_is_in_a_report_whatever_it_is_called() -> None:
+    frame = table().assign(s=lambda t: t["s"].map({"F": "no", "M": "a][no"}))
+    told = profile((50.0, 1e-6), data=frame, schema={**SCHEMA, "s": {"levels": ["no", "a][no"]}})
+    table_of_pairs = sample(told._record).content["correlations"]
+    named = {name for row in table_of_pairs.rows for name in row[:2]}
+    assert "s[a][no]" in named
+    assert "s[no]" not in named
 
 
 def test_sites_are_added_up() -> None:
