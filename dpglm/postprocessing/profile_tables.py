@@ -14,9 +14,9 @@ from dpglm.tables.table import ABSENT, Column, Table, coefficient, count
 if TYPE_CHECKING:
     import pandas as pd
 
-# Means and shares of all values stand for those of complete rows where so few rows lack a value: what they
-# are wrong by is squared in a correlation.
-LACKING: Final = 0.2
+# Means and spreads of all values stand for those of complete rows. Other rows may be so many standard
+# deviations away: times their share this is an error beside the noise.
+AWAY: Final = 3.0
 KNOWN_GROUP: Final = "The table has {} rows, which is public; those with a known {} are counted with noise."
 
 
@@ -55,14 +55,18 @@ def correlation_tables(record: ProfileRecord) -> tuple[pd.DataFrame, pd.DataFram
 
     assert record.products is not None, "asked of profiles with products"
     told: dict[tuple[str, str], Told] = {}
-    complete = record.products.rows >= (1.0 - LACKING) * record.counts()[""][0]
-    for (column, level, statistic), each in record.of(OVERALL).items() if complete else ():
+    known = record.of(OVERALL)
+    complete = record.products.rows / max(record.counts()[""][0], 1.0)
+    away = AWAY * min(max(1.0 - complete, 0.0), 1.0)
+    for (column, level, statistic), each in known.items():
         if statistic == "mean":
-            spread = record.of(OVERALL)[column, "", "sd"]
-            told[column, level] = each.value, each.noise, spread.value, spread.noise
+            sd, noise = known[column, "", "sd"].value, known[column, "", "sd"].noise
         elif statistic == "share":
-            sd = math.sqrt(max(each.value * (1.0 - each.value), 0.0)) if each.value > 0.0 else math.nan
-            told[column, level] = each.value, each.noise, sd, abs(0.5 - each.value) * each.noise / sd
+            sd = math.sqrt(max(each.value * (1.0 - each.value), 0.0)) or math.nan  # at 0 or 1 nothing is told
+            noise = abs(0.5 - each.value) * each.noise / sd
+        else:
+            continue
+        told[column, level] = each.value, math.hypot(each.noise, away * sd), sd, math.hypot(noise, away * sd)
     labels = column_names(record.products.columns)
     estimates, errors = (
         marked(pd.DataFrame(each, index=labels, columns=labels), record)
