@@ -84,11 +84,11 @@ class ColumnProducts:
             deviations=math.sqrt(len(parts)) * parts[0].deviations,
         )
 
-    def check(self, names: Sequence[str]) -> None:
+    def check(self, columns: Sequence[ProfiledColumn]) -> None:
         """A StoreError for what no profile of these columns has."""
         size = sum(each.stop - each.start for each in places(self.columns))
         shapes = np.shape(self.products), np.shape(self.sums), np.shape(self.deviations)
-        if shapes != ((size, size), (size,), (3,)) or not set(names) <= {c.name for c in self.columns}:
+        if shapes != ((size, size), (size,), (3,)) or not set(columns) <= set(self.columns):
             raise store_error("products that do not belong to the columns", "a number for each two of them")
         numbers = (*self.products.ravel(), *self.sums, self.rows, *self.deviations)
         if not all(abs(number) < MOST for number in numbers) or not (self.deviations > 0.0).all():

@@ -67,7 +67,7 @@ class ProfileRecord(Record):
         if self.classes is not None:
             self.classes.check(sum(not column.levels for column in self.columns), len(self.groups))
         if self.products is not None:
-            self.products.check(self.names)
+            self.products.check(self.columns)
         object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
         super().__post_init__()
 

@@ -185,6 +185,9 @@ def test_they_are_saved_verified_reported_and_on_the_command_line(tmp_path: Path
         lambda products: replace(products, deviations=np.zeros(3)),
         lambda products: replace(products, columns=products.columns[1:]),
         lambda products: replace(products, rows=math.inf),
+        lambda products: replace(
+            products, columns=(replace(products.columns[0], high=9.0), *products.columns[1:])
+        ),
     ],
 )
 def test_products_that_no_profile_has_are_refused(broken: Any) -> None:
