@@ -75,6 +75,8 @@ def agrees(text: str, printed: str) -> bool:
 
 
 def _close(one: str, other: str) -> bool:
+    if one == other:  # a part of a fingerprint may be too large for a number
+        return True
     here, there = (float(text.replace(",", "")) for text in (one, other))
     mantissa = one.split("e")[0]
     digit = 10.0 ** -len(mantissa.partition(".")[2])
