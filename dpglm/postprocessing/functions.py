@@ -15,7 +15,14 @@ from scipy.special import ndtr
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.postprocessing.intervals import ends, outer_ends, quantile, surprising, wide_intervals
+from dpglm.postprocessing.intervals import (
+    ends,
+    marks_surprises,
+    outer_ends,
+    quantile,
+    surprising,
+    wide_intervals,
+)
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import factor
@@ -91,7 +98,9 @@ def _functions(record: FitRecord, rows: FloatMatrix, known: FloatVector, critica
         if near is not None:
             reach = np.where(added == 0.0, near.reach_of(centre, -added), reach)
         p_values[usable] = np.where(reported, 2.0 * ndtr(-reach / deviations), np.nan)
-        reliable[usable] = reported & ~surprising(record, contrasts, centre, contrasts.prior)
+        reliable[usable] = reported
+        if marks_surprises(record):
+            reliable[usable] &= ~surprising(record, contrasts, centre, contrasts.prior)
     for place, decision in zip(usable, decisions, strict=True):
         reasons[place] = why(decision)
     return Functions(estimates, errors, p_values, limits, reliable, tuple(reasons))

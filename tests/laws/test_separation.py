@@ -14,7 +14,7 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.interval_model import OWN_SCALE, interval_model, with_own_scales
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.intervals import FAR, SEPARATED, SHORT, UNEVEN, OuterEnds
+from dpglm.postprocessing.outer_ends import FAR, SEPARATED, SHORT, SHORT_LARGE, UNEVEN, OuterEnds
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)
 
@@ -132,16 +132,20 @@ def near_model(level: float) -> LinearModel:
     return interval_model(released((0.5, 1.0, level)))
 
 
+def near_of(model: LinearModel, rows: np.ndarray = ROWS) -> OuterEnds:
+    return OuterEnds.of(Contrasts(model, rows), model.released.prior_variance)
+
+
 @pytest.mark.parametrize(("level", "way"), [(7.0, 1.0), (-7.0, -1.0)])
 def test_outward_is_away_from_zero_for_levels_and_for_the_intercept_at_one(level: float, way: float) -> None:
     """Both levels are nearly alike in their responses, to opposite sides; the intercept is the second one."""
-    near = OuterEnds.of(Contrasts(near_model(level), ROWS))
+    near = near_of(near_model(level))
     assert near.outward.tolist() == [0.0, 0.0, way]
     assert near.start[2] == level
     assert near.rarer[2] < SEPARATED
     assert near.rarer[0] == near.rarer[1] == 1.0
     between = ROWS * [1.0, 1.0, 0.5]  # as in a coding by deviations: the intercept is at no level
-    assert OuterEnds.of(Contrasts(near_model(level), between)).predictors == ()
+    assert near_of(near_model(level), between).predictors == ()
     # The intercept goes out the other way, as far as the contrast does, and without end where that has none.
     assert near.predictors == ((0, -way, (2,)),)
     step = near.start + np.array([0.0, 0.0, 0.2 * way])
@@ -159,9 +163,21 @@ def test_outward_is_away_from_zero_for_levels_and_for_the_intercept_at_one(level
 
 def test_a_level_is_judged_with_its_neighbours_at_their_mean() -> None:
     base = released((8.0, 0.0, 0.4))  # all rows of both levels are nearly alike
-    assert OuterEnds.of(Contrasts(interval_model(base), ROWS)).rarer[2] < SEPARATED
+    assert near_of(interval_model(base)).rarer[2] < SEPARATED
     slope = replace(base, centre=np.array([0.0, 9.0, 0.4]))  # mean of the slope is 0
-    assert OuterEnds.of(Contrasts(interval_model(slope), ROWS)).rarer[2] > UNEVEN
+    assert near_of(interval_model(slope)).rarer[2] > UNEVEN
+
+
+def test_strong_slopes_may_step_further_out_unless_noise_is_small() -> None:
+    model = interval_model(released((0.5, 3.0, 0.4), noise=30.0))
+    declared = np.array([100.0, 1.0, 4.0])
+    near = OuterEnds.of(Contrasts(model, ROWS), declared)
+    assert np.asarray(near.short).tolist() == [SHORT, SHORT_LARGE, SHORT]
+    # Within its declared scale, with next to no noise, and for what a constant is part of, it is as ever.
+    assert np.asarray(OuterEnds.of(Contrasts(model, ROWS), 100.0 * declared).short).max() == SHORT
+    plain = interval_model(released((0.5, 3.0, 0.4), noise=1e-3))
+    assert np.asarray(OuterEnds.of(Contrasts(plain, ROWS), declared).short).max() == SHORT
+    assert np.asarray(OuterEnds.of(Contrasts(model, np.ones((1, 3))), declared).short).max() == SHORT
 
 
 def test_own_scales_grow_where_an_estimate_is_surprising_and_nowhere_else() -> None:

@@ -16,7 +16,8 @@ import dpglm
 from dpglm.errors import MethodError
 from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
-from dpglm.postprocessing.intervals import SHORT, quantile
+from dpglm.postprocessing.intervals import quantile
+from dpglm.postprocessing.outer_ends import SHORT
 from dpglm.postprocessing.store import save
 from dpglm.postprocessing.summary import gaps, mergeable
 from dpglm.postprocessing.uncertainty import (
