@@ -157,9 +157,10 @@ class FitResult(Effects, PlugIn):
         -------
         DataFrame
             term, estimate, std_error, statistic, p_value, conf_low, conf_high; reliable, whether there is a
-            standard error, and but for logistic fits an estimate within two prior scales (the other intervals rest mostly on these);
-            selected (of the fit's own coefficients); sampling_se, privacy_se and adjustment_se, whose squares
-            add up to that of std_error; and reason, why there is no standard error. NaN where absent.
+            standard error, of an estimate within two prior scales unless the fit is logistic (other intervals
+            rest mostly on prior scales); selected (of the fit's own coefficients); sampling_se, privacy_se
+            and adjustment_se, whose squares add up to that of std_error; and reason, why there is no standard
+            error. NaN where absent.
         """
         return frames.tidy(self._record, exponentiate=exponentiate, debiased=debiased, style=style)
 
