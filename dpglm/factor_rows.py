@@ -55,6 +55,19 @@ def squares(weights: FloatVector, X: FloatBlock | FloatMatrix | FactorRows) -> F
     return row_loops.squares(weights, X)
 
 
+def contrasts(count: int) -> FloatMatrix:
+    """Orthonormal columns that add up to 0, shape (count, count - 1): contrasts of the indicators of levels.
+
+    Examples
+    --------
+    >>> contrasts(2).round(3).tolist()
+    [[0.707], [-0.707]]
+    """
+    from scipy.linalg import helmert
+
+    return np.asarray(helmert(count).T)
+
+
 @dataclass(frozen=True, eq=False)
 class SimplexColumns:
     """Coded columns ``start`` to ``stop`` of a factor with L levels: the corners of a simplex.

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.factor_rows import squares
+from dpglm.factor_rows import contrasts, squares
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.column_sums import codes_of
 from dpglm.mechanisms.mapped import RowMapping
-from dpglm.mechanisms.rows import SHRINK, RowView
+from dpglm.mechanisms.rows import SHRINK, RowView, shares_alone
 from dpglm.mechanisms.span import Span
 from dpglm.privacy.events import Fact
 from dpglm.rows import ArrayChunk, RowChunk
@@ -88,28 +88,14 @@ class ColumnVectors(RowMapping):
         return self.size
 
     def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
-        """Rows at an end of every range and in the first levels, or in the middle and in the last ones."""
-        count = rows.count
+        """A row at upper ends and in first levels, and one at ends that alternate and in last levels."""
+        count, first_one = rows.count, rows.X[0] > 0.5
         group = np.zeros((0 if self.grouped else 1, count))
-        ends = np.where(rows.X[:1] > 0.5, 1.0, 0.0)
-        numbers = np.repeat(ends, self.numbers, axis=0)
-        codes = [np.where(ends[0] > 0.5, 0, levels - 1) for levels in self.levels]
+        numbers = np.where(first_one, 1.0, (-1.0) ** np.arange(self.numbers)[:, None])
+        codes = [np.where(first_one, 0, levels - 1) for levels in self.levels]
         first, rest = codes[: int(self.grouped)], codes[int(self.grouped) :]
         found = np.vstack([group, *first, numbers, *rest])
         return ArrayChunk(found.astype(np.float32), np.zeros(count), None)
-
-
-def contrasts(count: int) -> FloatMatrix:
-    """Orthonormal columns that add up to 0, shape (count, count - 1), for contrasts of indicators.
-
-    Examples
-    --------
-    >>> contrasts(2).round(3).tolist()
-    [[0.707], [-0.707]]
-    """
-    from scipy.linalg import helmert
-
-    return np.asarray(helmert(count).T)
 
 
 class _Vectors(RowView):
@@ -124,7 +110,7 @@ class _Vectors(RowView):
         return self._vectors.size
 
     def view(self, chunk: RowChunk) -> RowChunk:
-        vectors, grouped = self._vectors, int(self._vectors.grouped)
+        vectors, grouped, share = self._vectors, int(self._vectors.grouped), shares_alone(chunk)
         numbers = chunk.X[1 : 1 + vectors.numbers]
         codes = [*chunk.X[:grouped], *chunk.X[1 + vectors.numbers :]]
         complete = np.isfinite(numbers).all(axis=0)
@@ -138,4 +124,4 @@ class _Vectors(RowView):
         X[:, ~complete] = 0.0
         fits = squares(np.ones(len(X)), X) <= 1.0 - len(X) * 2.0**-50
         X[:, ~fits] = 0.0
-        return ArrayChunk(X, (complete & fits).astype(np.float64), None, chunk.share, chunk.share)
+        return ArrayChunk(X, (complete & fits).astype(np.float64), None, share, share)

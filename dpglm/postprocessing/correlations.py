@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Self, TypeAlias
 
 import numpy as np
-from scipy.linalg import block_diag, helmert
+from scipy.linalg import block_diag
 
+from dpglm.factor_rows import contrasts
 from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.quartiles import MOST
 from dpglm.typing import FloatMatrix, FloatVector
@@ -158,7 +159,7 @@ class ColumnProducts:
         own = to_values @ self.means, np.diag(about_zero) - (to_values @ self.means) ** 2
         own_noise = self.deviations[1] / rows * np.sqrt(lengths)
         of_square = np.hypot(np.diag(of_product), 2.0 * own[0] * own_noise)
-        means, noise, squares, of_square = self._with(told, own[0], own_noise, own[1], of_square)
+        means, noise, squares, of_square = self._with_told(told, own[0], own_noise, own[1], of_square)
         hidden = squares <= LEAST * of_square
         spread = np.sqrt(np.where(hidden, np.nan, squares))
         scale = np.outer(spread, spread)
@@ -174,7 +175,7 @@ class ColumnProducts:
         np.fill_diagonal(errors, np.where(hidden, np.nan, 0.0))
         return values, errors
 
-    def _with(self, told: Mapping[tuple[str, str], Told], *own: FloatVector) -> Iterator[FloatVector]:
+    def _with_told(self, told: Mapping[tuple[str, str], Told], *own: FloatVector) -> Iterator[FloatVector]:
         """Means of `indicators` times coordinates and their noise, variances and theirs, shape (k,) each.
 
         What was told and the ``own``, which have noise of their own, are weighted by their precision.
@@ -209,7 +210,7 @@ def places(columns: Sequence[ProfiledColumn]) -> Iterator[slice]:
 
 def indicators(columns: Sequence[ProfiledColumn]) -> FloatMatrix:
     """Numbers and indicators of levels from coordinates, constants aside; shape (k, d)."""
-    return np.asarray(block_diag(*(helmert(len(c.levels)).T if c.levels else np.eye(1) for c in columns)))
+    return np.asarray(block_diag(*(contrasts(len(c.levels)) if c.levels else np.eye(1) for c in columns)))
 
 
 def column_names(columns: Sequence[ProfiledColumn]) -> list[str]:

@@ -49,7 +49,9 @@ def informed(schema: Schema, profile: object) -> Schema:
         )
     variables = dict(schema.variables)
     groups = [max(profile._record.of(label)["", "", "n"].value, 0.0) for label in profile.groups]
-    for name in {*profile.names, profile.by or ""} & set(variables):
+    by = described.variables.get(profile.by or "")  # sites may be groups, too, and are no column's levels
+    grouped = isinstance(by, Categorical) and by.labels == profile.groups
+    for name in {*profile.names, *([profile.by] if profile.by and grouped else [])} & set(variables):
         variable, known = variables[name], described.variables[name]
         if isinstance(variable, Numeric) and isinstance(known, Numeric):
             same = (variable.low, variable.high) == (known.low, known.high)
@@ -58,7 +60,7 @@ def informed(schema: Schema, profile: object) -> Schema:
             same = isinstance(variable, Categorical) and isinstance(known, Categorical)
             same = same and variable.labels == known.labels  # type: ignore[union-attr]
             if same:
-                shares = groups if name == profile.by else profile.shares[name]
+                shares = groups if grouped and name == profile.by else profile.shares[name]
                 variables[name] = _factor(variable, np.array(shares))  # type: ignore[arg-type]
         if not same:
             raise SchemaError(

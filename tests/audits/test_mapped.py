@@ -103,14 +103,11 @@ def products(privacy: dpglm.Privacy) -> tuple[Mapped, Neighbours]:
     price = gdp_mu(privacy.epsilon, privacy.delta) if privacy.delta else privacy.epsilon
     sums = replace(asked.moments, scale=unit / price)
 
-    def rows(*cells: tuple[float, float]) -> ArrayChunk:
-        X = np.array([(0.0, *cell) for cell in cells], dtype=np.float32).reshape(-1, 3).T
-        return ArrayChunk(np.ascontiguousarray(X), np.zeros(X.shape[1]), None)
-
-    # Two rows of norm 1 at a right angle: next to the worst angle, at which the inner product is -.08.
-    tables = rows((1.0, 1.0)), rows() if privacy.relation == "add-remove" else rows((1.0, -1.0))
-    means = [asked.vectors.mapped(Table(each), None)[0] for each in tables]
-    first, second = (replace(sums, scale=1.0).run(each, None, Silence()) for each in means)
+    # Rows of norm 1, two of them at a right angle: next to the worst, at which the inner product is -.08.
+    worst = Mapped(sums, asked.vectors).worst_case(privacy.relation, sums.size)
+    tables = worst.first, worst.second
+    vectors = [asked.vectors.mapped(Table(each), None)[0] for each in tables]
+    first, second = (replace(sums, scale=1.0).run(each, None, Silence()) for each in vectors)
     size = sums.size
     weights = np.full((size, size), 2.0 * sums.gram_weight**2) - sums.gram_weight**2 * np.eye(size)
     others = np.full(size, sums.cross_weight**2), sums.square_weight**2, sums.count_weight**2

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.auditing.neighbours import Table
-from dpglm.mechanisms.column_vectors import ColumnVectors, contrasts
+from dpglm.factor_rows import contrasts
+from dpglm.mechanisms.column_vectors import ColumnVectors
 from dpglm.mechanisms.mapped import Mapped
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.privacy.budget import Relation

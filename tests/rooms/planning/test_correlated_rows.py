@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpglm
 from dpglm.data.schema.variables import Categorical, Numeric
-from dpglm.mechanisms.column_vectors import contrasts
+from dpglm.factor_rows import contrasts
 from dpglm.planning.correlated_rows import (
     SHARES,
     CorrelatedRows,

@@ -53,6 +53,15 @@ def test_groups_of_a_profile_are_shares_of_their_column() -> None:
     assert plan.specification.schema.variables["sex"].shares == pytest.approx((0.3, 0.7), abs=0.02)  # type: ignore[union-attr]
 
 
+def test_sites_of_a_profile_are_the_levels_of_no_column() -> None:
+    schema, rows = {**SCHEMA, "site": ["here", "there"]}, frame().assign(site="here")
+    tables = {"north": rows[:2000], "south": rows[2000:]}
+    pooled = dpglm.describe(tables, schema=schema, privacy=BUDGET, seed=4).pooled
+    assert pooled.by == "site"
+    plan = dpglm.plan("ill ~ age + site", schema, privacy=BUDGET, profile=pooled)
+    assert plan.specification.schema.variables["site"].shares[0] > 0.95  # type: ignore[union-attr,index]
+
+
 @pytest.mark.parametrize("goal", ["predict", "select"])
 def test_a_fit_without_intervals_uses_the_profile_too(profile: Any, goal: Any) -> None:
     formula = "ill ~ age + np.log1p(dose) + sex"
