@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -233,7 +234,8 @@ class Plan(Summarised):
 
 def hashed(content: object) -> str:
     """SHA-256 of plain values, 64 hexadecimal digits; neither the kind of a number nor the order of keys in
-    objects counts, except of options, whose order may mean something.
+    objects counts, except of options, whose order may mean something. Numbers count to twelve digits: machines
+    compute with other last ones, and a plan is to be the same on all of them.
     """
 
     def plain(value: object, ordered: bool = False) -> object:
@@ -242,8 +244,9 @@ def hashed(content: object) -> str:
             return items if ordered else sorted(items, key=lambda item: item[0])
         if isinstance(value, list | tuple):
             return [plain(item, ordered) for item in value]
-        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-            return int(value)
+        if isinstance(value, float) and math.isfinite(value):
+            value = float(f"{value:.12g}")
+            return int(value) if value.is_integer() and abs(value) < 2**53 else value
         return value
 
     return hashlib.sha256(json.dumps(plain(content), default=str).encode()).hexdigest()

@@ -268,3 +268,13 @@ def test_what_promises_nothing_is_not_audited(printed: bool) -> None:
     for subject in (plan, plan.fit(table(), progress=False)):
         with pytest.raises(MethodError, match="promises no privacy"):
             dpglm.audit(subject, trials=200, progress=False)
+
+
+def test_a_fingerprint_does_not_hang_on_the_last_digits_that_a_machine_computes() -> None:
+    def fingerprint(mean: float) -> str:
+        schema = {**SCHEMA, "age": {"bounds": (18, 90), "mean": mean, "sd": 20.0}}
+        return dpglm.plan(FORMULA, schema, n=500, privacy=BUDGET).fingerprint
+
+    mean = 49.3712345678
+    assert fingerprint(np.nextafter(mean, 90)) == fingerprint(np.nextafter(mean, 0)) == fingerprint(mean)
+    assert fingerprint(mean * (1 + 1e-11)) != fingerprint(mean)
