@@ -234,8 +234,8 @@ class Plan(Summarised):
 
 def hashed(content: object) -> str:
     """SHA-256 of plain values, 64 hexadecimal digits; neither the kind of a number nor the order of keys in
-    objects counts, except of options, whose order may mean something. Numbers count to twelve digits: machines
-    compute with other last ones, and a plan is to be the same on all of them.
+    objects counts, except of options, whose order may mean something. Numbers count to twelve digits:
+    machines compute with other last ones, and a plan is to be the same on all of them.
     """
 
     def plain(value: object, ordered: bool = False) -> object:
