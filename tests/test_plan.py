@@ -150,6 +150,25 @@ def test_a_plan_of_counts_expects_the_overdispersion_that_is_declared() -> None:
     assert np.mean((found[told] > 0.5) & (found[told] < 2.0)) >= 0.9
 
 
+@pytest.mark.parametrize(("mean", "over"), [(0.3, 1.0), (3.0, 9.0), (20.0, 3.0)])
+def test_a_plan_of_counts_knows_how_rows_are_shortened_and_residuals_cut(mean: float, over: float) -> None:
+    """Without what shortening leaves and cuts take off, standard errors would be half of what fits find."""
+    draw, rows, bound = np.random.default_rng(5), 20_000, 100
+    shared, own = draw.normal(size=(rows, 1)), draw.normal(size=(rows, 4))
+    numbers = (0.5**0.5 * (shared + own)).clip(-4, 4)  # as plans take columns to overlap
+    common = numbers @ [0.4, -0.3, 0.2, 0.0]
+    means = mean * np.exp(common - common.var() / 2)
+    if over > 1.0:
+        means = draw.gamma(means / (over - 1.0), over - 1.0)
+    frame = pd.DataFrame({f"x{j}": column for j, column in enumerate(numbers.T)})
+    frame["y"] = draw.poisson(means).clip(0, bound)
+    schema = Schema.of({"y": (0, bound), **{f"x{j}": (-4, 4) for j in range(4)}})
+    for epsilon in (1.0, 4.0):
+        found, told = ratios("y ~ x0 + x1 + x2 + x3", frame, schema, epsilon, "poisson")
+        assert told.all()
+        assert ((found > 1 / 1.5) & (found < 1.5)).all(), found
+
+
 @pytest.mark.parametrize("privacy", [4.0, (4.0, 1e-6)])
 @pytest.mark.parametrize("mean", [1e-6, 1e-3, 2.0])
 def test_a_plan_of_rare_counts_is_computed_or_refused(mean: float, privacy: Any) -> None:

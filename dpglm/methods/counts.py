@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final, cast
 
 import numpy as np
-from scipy.special import gammaln, pdtr, pdtrc
+from scipy.special import gammaincc, gammaln, pdtr, pdtrc
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
@@ -29,7 +29,7 @@ from dpglm.mechanisms.residuals import UNSHORTENED, LogCounts
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import residual_variance, rows_of
 from dpglm.methods.perturbed_objective import releases_information
-from dpglm.methods.residual_cut import COUNT_CUTS, Cut
+from dpglm.methods.residual_cut import ALIGNED, COUNT_CUTS, Cut
 from dpglm.methods.score_spread import asked_spread, weighting
 from dpglm.methods.standardised import expected_geometry
 from dpglm.methods.two_stages import FIRST_CUT, FirstStage, first_noise, in_two_stages
@@ -40,6 +40,8 @@ from dpglm.typing import FloatVector
 # The logarithm of a mean lies within this, and its standard deviation among rows is at most `WIDEST`.
 FARTHEST: Final = 20.0
 WIDEST: Final = 3.0
+# And as a plan expects it: where a few counts are very large a share of their variance says little of it.
+USUAL_WIDEST: Final = 1.0
 # Declared bounds of counts, and offsets in size, are at most this.
 MOST_COUNT: Final = 1e8
 MOST_OFFSET: Final = 50.0
@@ -267,6 +269,45 @@ def best_length(squares: FloatVector, rows: float, noise: float) -> float:
     return float(lengths[np.argmin(costs)])
 
 
+def spread_of_means(mean: float, over: float, explained: float) -> FloatVector:
+    """Means of counts at the nodes of normal predictors, in units of their mean, shape (nodes,).
+
+    Predictors explain this share of the variance of counts, which is ``over`` times the mean beside them.
+
+    Examples
+    --------
+    >>> float(spread_of_means(2.0, 3.0, 0.25) @ _WEIGHTS).__round__(6)
+    1.0
+    """
+    explained = min(explained, 0.95)
+    # The variance of means over the square of the mean.
+    relative = explained / (1.0 - explained) * over / max(mean, np.finfo(np.float64).tiny)
+    deviation = min(math.sqrt(math.log1p(relative)), USUAL_WIDEST)
+    return np.asarray(np.exp(deviation * _NODES - 0.5 * deviation**2))
+
+
+def expected_cut(
+    means: FloatVector, over: float, rows: float, deviation: float, size: int
+) -> tuple[float, float]:
+    """Where residuals will be cut, and what that may move a coordinate of the score by, as `Cut` has it.
+
+    Counts have a gamma distribution with these means, shape (nodes,), and ``over`` times them as variances.
+
+    Examples
+    --------
+    >>> place, _ = expected_cut(np.full(30, 4.0), 1.0, 1e4, 10.0, 5)
+    >>> place < expected_cut(np.full(30, 4.0), 9.0, 1e4, 10.0, 5)[0]
+    True
+    """
+    cuts, shape = np.array(COUNT_CUTS)[:, None], means / over
+    ends = means + cuts * np.sqrt(means)
+    beyond = means * gammaincc(shape + 1.0, ends / over) - ends * gammaincc(shape, ends / over)
+    taken = rows * (np.maximum(beyond, 0.0) / np.sqrt(means)) @ _WEIGHTS
+    bias = ALIGNED * taken / math.sqrt(size)
+    best = int(np.argmin((deviation * cuts[:, 0]) ** 2 + bias**2))
+    return COUNT_CUTS[best], float(bias[best])
+
+
 def expected_counts(
     problem: Problem, plan: PricedReleases, rows: ExpectedRows
 ) -> tuple[LinearModel, Geometry]:
@@ -280,14 +321,16 @@ def expected_counts(
     # A row's information is its mean; the family's is that in units of the declared bound.
     mean = float(np.trace(rows.information)) / float(np.trace(rows.moments)) / rows.n / rows.dispersion
     moments, over, logarithm = matrix @ rows.moments @ matrix.T, rows.overdispersion, _logarithm(plan)
-    cut = next((one for one in COUNT_CUTS if one >= COUNT_CUTS[0] * math.sqrt(over)), COUNT_CUTS[-1])
     # Of logarithms, in which a Poisson count has the variance 1 / (mean + 1/2) or so.
     deviation = min(math.sqrt(over / (mean + 0.5)), logarithm.unit)
     noise = FIRST_CUT * deviation * first.cross_deviation
-    # Predictors vary half as much as what is left of logarithms, if a fifth of the variance is explained.
-    spread = mean * np.exp(0.5 * deviation * _NODES - 0.125 * deviation**2)
-    squares = float(np.trace(moments)) * spread
-    length = best_length(squares, rows.n, math.sqrt(len(moments)) * cut * second.cross_deviation)
+    means = mean * spread_of_means(mean, over, rows.explained)
+    squares, size = float(np.trace(moments)) * means, len(moments)
+    place, bias = expected_cut(means, over, rows.n, second.cross_deviation, size)
+    length = best_length(squares, rows.n, math.sqrt(size) * place * second.cross_deviation)
+    # What shortening leaves of each row counts in its information, and twice in the variance of its score.
+    kept = np.minimum(1.0, length**2 / squares)
+    left = (kept * means) @ _WEIGHTS
     # The mean is known, and the constant is what a typical row is away from it.
     terms = tuple(
         replace(term, prior=deviation / abs(term.table[0])) if term.kind == "intercept" else term
@@ -296,11 +339,11 @@ def expected_counts(
     begun = products_of_regression(terms, rows.n * moments, noise, first.gram_deviation, deviation**2)
     model = expected_model(
         terms,
-        rows.n * mean * moments,
+        rows.n * left * moments,
         products=begun,
-        score_scale=length * cut * second.cross_deviation,
+        score_scale=length * math.hypot(place * second.cross_deviation, bias),
         information_scale=length**2 * second.gram_deviation,
-        dispersion=over,
+        dispersion=over * float((kept**2 * means) @ _WEIGHTS / left),
         third_derivative_bound=problem.family.third_derivative_bound,
     )
     return model, geometry

@@ -50,12 +50,15 @@ class CorrelatedRows:
         Share of the response's variance; None where the profile does not know the response.
     direction : ndarray, shape (points,)
         The best linear predictor of the response, with mean 0 and variance 1.
+    variance : (float, float) or None
+        Of a response that is a number, as its products tell it, and the noise of that; None where unknown.
     """
 
     X: FloatMatrix
     weights: FloatVector
     explained: float | None
     direction: FloatVector
+    variance: tuple[float, float] | None = None
 
     @property
     def moments(self) -> FloatMatrix:
@@ -110,7 +113,7 @@ class CorrelatedRows:
         effects, explained = likely_effects(inner, along[inside], noise, variance)
         direction = effects @ moved[: len(inside)]
         length = math.sqrt(float(weights @ direction**2))
-        return cls(X, weights, explained, direction / (length or 1.0))
+        return cls(X, weights, explained, direction / (length or 1.0), products.variance(response))
 
 
 @dataclass(frozen=True, eq=False)

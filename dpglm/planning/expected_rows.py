@@ -44,6 +44,11 @@ _MOST_KEPT: Final = 2**21  # ranks that are kept, 4 MB
 # rate without any effect. On four public tables it is .06, .16, .17 and .45.
 EXPLAINED: Final = 0.2
 
+# Where noise hides the variance of counts it is this many times their mean, give or take this factor; and so
+# many times at most. In six columns of public tables it is 1 to 7 times.
+OVERDISPERSED: Final = (3.0, 3.0)
+MOST_OVERDISPERSED: Final = 1000.0
+
 
 def expected_rows(
     model: CodedModel, n: int, rate: float, moments: FloatMatrix, drawn: CorrelatedRows | None = None
@@ -69,11 +74,32 @@ def expected_rows(
     dispersion = family.dispersion if family.fixed_dispersion else (1.0 - explained) * variance
     over = 1.0
     if family.response_kind == "count" and isinstance(variable, Numeric) and variable.sd and natural > 0.0:
-        over = max((1.0 - explained) * variable.sd**2 / natural, 1.0)
+        left, total, noise = (1.0 - explained) / natural, variable.sd**2, 0.0
+        if drawn is not None and drawn.variance is not None:  # both have noise of their own, about as much
+            total, noise = 0.5 * (total + drawn.variance[0]), drawn.variance[1] / math.sqrt(2.0)
+        over = likely_overdispersion(left * total, left * noise)
     information = weight * curvature * moments
     if family.link == "logit" and drawn is not None and drawn.explained is not None:
         information = weight * drawn.logistic_curvature(rate)
-    return ExpectedRows(weight, moments, information, dispersion, mean, variance, over)
+    return ExpectedRows(weight, moments, information, dispersion, mean, variance, over, explained)
+
+
+def likely_overdispersion(found: float, noise: float) -> float:
+    """Variance of a count per unit of its mean, at least 1, from one with noise of this standard deviation.
+
+    Examples
+    --------
+    >>> [round(likely_overdispersion(9.0, noise), 1) for noise in (0.0, 0.5, 5.0)]
+    [9.0, 8.9, 4.6]
+    """
+    if noise <= 0.0:
+        return max(found, 1.0)
+    usual, factor = OVERDISPERSED
+    logs = np.linspace(0.0, math.log(MOST_OVERDISPERSED), 400)
+    likely = -0.5 * ((logs - math.log(usual)) / math.log(factor)) ** 2
+    likely -= 0.5 * ((np.minimum(found, MOST_OVERDISPERSED) - np.exp(logs)) / noise) ** 2
+    weights = np.exp(likely - likely.max())
+    return math.exp(float(weights @ logs / weights.sum()))
 
 
 def expected_weight(model: CodedModel, n: int) -> float:

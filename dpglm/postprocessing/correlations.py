@@ -146,6 +146,15 @@ class ColumnProducts:
         """Of the coordinates, as released: with noise, perhaps not positive definite; shape (d, d)."""
         return self.products / max(self.rows, 1.0) - np.outer(self.means, self.means)
 
+    def variance(self, name: str) -> tuple[float, float] | None:
+        """Of a number, and the standard deviation of its noise; None for a factor."""
+        for column, place in zip(self.columns, places(self.columns), strict=True):
+            if column.name == name and not column.levels:
+                at, (product, total, _) = place.start, self.deviations
+                noise = math.hypot(float(product), 2.0 * float(self.means[at] * total)) / max(self.rows, 1.0)
+                return column.half**2 * float(self.covariance[at, at]), column.half**2 * noise
+        return None
+
     def correlations(self, told: Mapping[tuple[str, str], Told]) -> tuple[FloatMatrix, FloatMatrix]:
         """Of numbers and indicators of levels, and their standard errors by the delta method, shape (k, k).
 

@@ -16,8 +16,9 @@ from dpglm.planning.expected_rows import expected_periods, expected_quantiles
 from dpglm.postprocessing.correlations import ColumnProducts
 from dpglm.results import profile as profiles
 
-# A released mean is this share of the range away from its ends, and a standard deviation so large a share.
-_LEAST = 0.01
+# A released standard deviation is at least this share of the range, and a mean so far away from its ends:
+# counts may be small, and their bound large.
+_LEAST, _NEAREST = 0.01, 1e-4
 
 
 def informed(schema: Schema, profile: object) -> Schema:
@@ -84,7 +85,7 @@ def _number(variable: Numeric, mean: float, sd: float) -> Numeric:
     if not np.isfinite([mean, sd]).all():
         return variable
     width = variable.high - variable.low
-    mean = float(np.clip(mean, variable.low + _LEAST * width, variable.high - _LEAST * width))
+    mean = float(np.clip(mean, variable.low + _NEAREST * width, variable.high - _NEAREST * width))
     most = largest_sd(mean, variable.low, variable.high)
     return replace(variable, mean=mean, sd=float(np.clip(sd, min(_LEAST * width, 0.5 * most), 0.999 * most)))
 

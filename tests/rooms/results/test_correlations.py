@@ -91,6 +91,20 @@ def test_noise_is_within_two_of_its_standard_errors_in_95_percent(
     assert 0.925 < np.mean(inside) < 0.995
 
 
+def test_variances_of_numbers_are_within_two_of_their_noise_in_95_percent() -> None:
+    # 120 draws of 2 numbers: .95 has a standard error of .014; without the noise of the mean it is .82.
+    inside = []
+    for seed in range(120):
+        products = profile((1.0, 1e-6), seed)._record.products
+        assert products is not None
+        for name in ("a", "b"):
+            found, noise = products.variance(name)
+            inside.append(abs(found - table()[name].var(ddof=0)) <= 2.0 * noise)
+    assert 0.90 < np.mean(inside) <= 0.99
+    assert products.variance("s") is None
+    assert products.variance("unknown") is None
+
+
 def test_they_are_those_of_pandas_where_noise_is_small() -> None:
     for by in (None, "s"):
         told = profile((200.0, 1e-6), by=by).correlations
