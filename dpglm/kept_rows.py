@@ -23,7 +23,7 @@ from dpglm.rows import ArrayChunk, Home, LazyChunk, RowChunk, home_of, itself
 
 # Bytes of rows that a table keeps in memory beside a scratch file, and without one. They do not depend on
 # what memory is free: the system holds the file in memory that nobody wants, and gives that back when asked.
-_BESIDE_SCRATCH: Final = 2**25
+BESIDE_SCRATCH: Final = 2**25
 _WITHOUT_SCRATCH: Final = 2**29
 # Bytes that are asked for and freed once: glibc then keeps what chunks free for the next ones and does not
 # ask the system for fresh pages with each: that costs more than to read them.
@@ -43,7 +43,9 @@ class KeptRows:
     make : callable
         Gives all chunks in order, the same at each call.
     memory : int or None
-        Bytes of rows that stay in memory; None is 32 MiB, and 512 MiB where scratch files are forbidden.
+        Bytes of rows that stay in memory; None is ``beside``, and 512 MiB where scratch files are forbidden.
+    beside : int
+        Bytes of rows that stay in memory beside a scratch file.
 
     Examples
     --------
@@ -53,8 +55,13 @@ class KeptRows:
     ([[[0.0, 1.0]], [[0.0, 1.0]], [[0.0, 1.0]]], ['made'])
     """
 
-    def __init__(self, make: Callable[[], Iterable[RowChunk]], memory: int | None = None) -> None:
-        self._make, self._memory = make, memory
+    def __init__(
+        self,
+        make: Callable[[], Iterable[RowChunk]],
+        memory: int | None = None,
+        beside: int = BESIDE_SCRATCH,
+    ) -> None:
+        self._make, self._memory, self._beside = make, memory, beside
         self._kept: _Pass | None = None
 
     def chunks(self) -> Iterator[RowChunk]:
@@ -65,7 +72,7 @@ class KeptRows:
         elif kept is not None and kept.failed:  # what did not fit is not tried again
             yield from self._make()
         else:
-            kept = _Pass(self._memory)
+            kept = _Pass(self._memory, self._beside)
             yield from kept.first(self._make())
             self._kept = kept  # only a pass that ran to its end has all chunks
 
@@ -73,9 +80,9 @@ class KeptRows:
 class _Pass:
     """The chunks of one pass, each kept once it is made, by whichever thread makes it."""
 
-    def __init__(self, memory: int | None) -> None:
+    def __init__(self, memory: int | None, beside: int) -> None:
         self._folder = _scratch_folder()
-        default = _WITHOUT_SCRATCH if self._folder is None else _BESIDE_SCRATCH
+        default = _WITHOUT_SCRATCH if self._folder is None else beside
         self._room = default if memory is None else memory
         self._file: _ScratchFile | None = None
         self._kept: list[RowChunk | _StoredChunk | None] = []

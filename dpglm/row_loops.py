@@ -44,28 +44,31 @@ def _solid(array: NDArray[Any], spread: bool = False) -> NDArray[Any]:
     return array if sound else array.copy()
 
 
-def bounded(columns: Sequence[FloatVector], limits: FloatMatrix) -> FloatMatrix:
+def bounded(
+    columns: Sequence[FloatVector], limits: FloatMatrix, out: FloatMatrix | None = None
+) -> FloatMatrix:
     """Numbers of m columns, cut to bounds, shape (m, k); NaN stays.
 
-    ``limits`` has the bounds of each column, and 1 where an infinity is no number either; shape (m, 3).
+    ``limits`` has the bounds of each column, and 1 where an infinity is no number either; shape (m, 3). The
+    numbers are written to ``out`` if it is given.
 
     Examples
     --------
     >>> bounded([np.array([-3.0, np.nan, 0.5, np.inf])], np.array([[0.0, 1.0, 1.0]]))
     array([[0. , nan, 0.5, nan]])
     """
-    values = np.empty((len(columns), len(columns[0]) if columns else 0))
+    values = np.empty((len(columns), len(columns[0]) if columns else 0)) if out is None else out
     if _compiled is not None and all(column.dtype == np.float64 for column in columns):
         _compiled.bounded(
             limits.reshape(-1, 3), tuple(_solid(column, spread=True) for column in columns), values
         )
         return values
-    for out, column, (low, high, finite) in zip(values, columns, limits.reshape(-1, 3).tolist(), strict=True):
+    for row, column, (low, high, finite) in zip(values, columns, limits.reshape(-1, 3).tolist(), strict=True):
         with np.errstate(invalid="ignore"):
-            np.maximum(column, low, out=out)
-            np.minimum(out, high, out=out)
+            np.maximum(column, low, out=row)
+            np.minimum(row, high, out=row)
         if finite:
-            np.copyto(out, np.nan, where=np.isinf(column))
+            np.copyto(row, np.nan, where=np.isinf(column))
     return values
 
 

@@ -6,9 +6,10 @@ privacy argument. They are coded once and kept, as `KeptRows` says.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,11 @@ from dpglm.errors import MethodError
 from dpglm.factor_rows import FactorRows, blanked, squares
 from dpglm.kept_rows import KeptRows, is_here, lock
 from dpglm.rows import ROWS, ArrayChunk, Home, Later, LazyChunk, RowChunk
-from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+
+# Numbers that a thread keeps room for, 16 MiB: of 260 columns and the rows of a chunk.
+_LARGEST_ROOM: Final = 2**21
+_THREAD = threading.local()
 
 
 class Design:
@@ -83,7 +88,7 @@ class Design:
         self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time, *counted)))
         schema.require(self._columns)
         require_columns((*self._columns, *self._rows_of.columns), source.column_names)
-        self._kept = KeptRows(self._made, memory_limit)
+        self._kept = KeptRows(self._made, memory_limit, source.kept_bytes)
         self._rows: int | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -154,7 +159,7 @@ class Design:
         rows = len(columns[self._response.name])
         counts = None
         # Periods come cleaned.
-        cleaned = partial(within, self._schema.variables) if self._periods is None else dict
+        cleaned = partial(within, self._schema.variables, room=_room) if self._periods is None else dict
         if self._weights is not None:
             column = self._weights.column
             share, counts = self._weights.shares(cleaned({column: columns[column]})[column], share)
@@ -178,6 +183,20 @@ class Design:
             chunk = ArrayChunk(X, y.copy(), offset, shares, shares)
             lock(chunk)
             yield chunk
+
+
+def _room(columns: int, rows: int) -> FloatMatrix:
+    """Where a thread writes the numbers of a part, over those of the part before, (columns, rows).
+
+    Fresh pages of memory would cost more than to read a table.
+    """
+    size = columns * rows
+    if size > _LARGEST_ROOM:
+        return np.empty((columns, rows))
+    room: FloatVector | None = getattr(_THREAD, "room", None)
+    if room is None or room.size < size:
+        room = _THREAD.room = np.empty(size)
+    return room[:size].reshape(columns, rows)
 
 
 def _at(chunks: Later[list[RowChunk]], place: int) -> RowChunk:

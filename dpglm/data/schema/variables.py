@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -34,7 +34,7 @@ from dpglm.data.tables.cells import Level, label_of, number_of
 from dpglm.data.tables.columns import cells_of_column, numbers_of_column
 from dpglm.errors import SchemaError, shown
 from dpglm.row_loops import bounded
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatMatrix, FloatVector
 
 Codes: TypeAlias = NDArray[np.int32]
 
@@ -340,11 +340,20 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
     return Numeric(bounds[0], bounds[1], **given)
 
 
-def within(declared: Mapping[str, Variable], columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Columns that were read, or a part of their rows, numbers cut to bounds: what `clean` gives."""
+def within(
+    declared: Mapping[str, Variable],
+    columns: Mapping[str, NDArray[Any]],
+    room: Callable[[int, int], FloatMatrix] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Columns that were read, or a part of their rows, numbers cut to bounds: what `clean` gives.
+
+    Numbers are written to the ``room`` for so many columns and rows, by default a new one.
+    """
     numbers = {name: it for name in columns if isinstance(it := declared[name], Numeric)}
     limits = np.array([(it.low, it.high, float(not it.reading.infinite)) for it in numbers.values()])
     cut = dict(columns)
-    for name, values in zip(numbers, bounded([columns[name] for name in numbers], limits), strict=True):
-        cut[name] = numbers[name].filled(values, columns[name])
+    read = [columns[name] for name in numbers]
+    values = bounded(read, limits, room(len(read), len(read[0])) if room is not None and read else None)
+    for name, own in zip(numbers, values, strict=True):
+        cut[name] = numbers[name].filled(own, columns[name])
     return cut

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dpglm.errors import SchemaError
+from dpglm.kept_rows import BESIDE_SCRATCH
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +60,7 @@ class Source(ABC):
     """Rows of one table, readable again and again."""
 
     column_names: tuple[str, ...]
+    kept_bytes: int = BESIDE_SCRATCH  # of coded rows, which a reader may keep in memory beside a scratch file
 
     @abstractmethod
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[Chunk]:

@@ -18,6 +18,7 @@ from dpglm.data.tables.queries import is_query, open_query
 from dpglm.data.tables.source import CHUNK_ROWS, PiecewiseSource, Source, frame_of_arrow, require_distinct
 from dpglm.data.tables.spark_frame import SparkSource, is_spark_frame
 from dpglm.errors import SchemaError
+from dpglm.kept_rows import BESIDE_SCRATCH
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
 _Frame = TypeVar("_Frame")
 _ATTRIBUTE: Final = "dpglm.schema"  # of a frame that carries its schema
+
+
+# Bytes of coded rows that stay in memory beside a frame there, at most.
+MOST_BESIDE_FRAME: Final = 2**27
 
 
 class FrameSource(PiecewiseSource):
@@ -41,6 +46,8 @@ class FrameSource(PiecewiseSource):
             self._frame.columns = names = texts
         self.chunk_rows = chunk_rows
         self.column_names = tuple(name for name in names if isinstance(name, str))
+        # Half of what a frame of numbers has itself.
+        self.kept_bytes = max(BESIDE_SCRATCH, min(4 * frame.size, MOST_BESIDE_FRAME))
 
     def frames(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """The frame itself, with all its columns."""

@@ -13,6 +13,7 @@ from dpglm.data.coding.design import Design
 from dpglm.data.coding.response import Response
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.source import Source
 from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
 
@@ -99,6 +100,17 @@ def test_blocks_are_8000_rows_in_float32_side_by_side_and_read_only():
             assert not block.y.flags.writeable
 
 
+def test_blocks_are_coded_whatever_their_thread_cut_before():
+    frame, coding = table(20_000), real_encoder("y ~ x + g + offset(w)")
+    clean = SCHEMA.clean(frame, ("x", "g", "w", "y"))
+    rows, offsets, usable = coding.encode(clean)
+    usable &= clean["y"] >= 0
+    X, y, offset = stacked(list(design_of(frame, coding).chunks()))  # kept, while others are made
+    np.testing.assert_array_equal(X, np.where(usable, rows, 0.0))
+    np.testing.assert_array_equal(y, np.where(usable, clean["y"], 0.0))
+    np.testing.assert_array_equal(offset, np.where(usable, offsets, 0.0))
+
+
 @pytest.mark.parametrize(
     "encoder", [TinyEncoder(), real_encoder(), real_encoder("y ~ x + offset(w)"), real_encoder("y ~ 1")]
 )
@@ -140,7 +152,7 @@ def test_rows_are_counted_whether_usable_or_not():
 
 
 def test_undeclared_and_absent_columns_are_told_before_any_row_is_read():
-    class Unreadable:
+    class Unreadable(Source):
         column_names = ("x", "w", "y")
 
         def chunks(self, columns, *, numeric=()):
@@ -165,6 +177,7 @@ import numpy as np
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.source import Source
 from dpglm.data.tables.sources import open_source
 
 class Wide:
