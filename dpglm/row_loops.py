@@ -45,19 +45,20 @@ def _solid(array: NDArray[Any], spread: bool = False) -> NDArray[Any]:
 
 
 def bounded(
-    columns: Sequence[FloatVector], limits: FloatMatrix, out: FloatMatrix | None = None
+    columns: Sequence[FloatVector], limits: FloatMatrix, out: FloatVector | None = None
 ) -> FloatMatrix:
     """Numbers of m columns, cut to bounds, shape (m, k); NaN stays.
 
     ``limits`` has the bounds of each column, and 1 where an infinity is no number either; shape (m, 3). The
-    numbers are written to ``out`` if it is given.
+    numbers stand at the beginning of ``out`` if it is given.
 
     Examples
     --------
     >>> bounded([np.array([-3.0, np.nan, 0.5, np.inf])], np.array([[0.0, 1.0, 1.0]]))
     array([[0. , nan, 0.5, nan]])
     """
-    values = np.empty((len(columns), len(columns[0]) if columns else 0)) if out is None else out
+    count, size = len(columns), len(columns[0]) if columns else 0
+    values = np.empty((count, size)) if out is None else out[: count * size].reshape(count, size)
     if _compiled is not None and all(column.dtype == np.float64 for column in columns):
         _compiled.bounded(
             limits.reshape(-1, 3), tuple(_solid(column, spread=True) for column in columns), values

@@ -27,7 +27,7 @@ from dpglm.errors import MethodError
 from dpglm.factor_rows import FactorRows, blanked, squares
 from dpglm.kept_rows import KeptRows, is_here, lock
 from dpglm.rows import ROWS, ArrayChunk, Home, Later, LazyChunk, RowChunk
-from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 # Numbers that a thread keeps room for, 16 MiB: of 260 columns and the rows of a chunk.
 _LARGEST_ROOM: Final = 2**21
@@ -155,16 +155,23 @@ class Design:
     def _chunks_of(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> list[RowChunk]:
         return list(self._encoded(columns, share))
 
+    def _cleaned(
+        self, columns: Mapping[str, NDArray[Any]], room: FloatVector | None = None
+    ) -> dict[str, NDArray[Any]]:
+        # Periods come cleaned.
+        cut = self._periods is None
+        return within(self._schema.variables, columns, room) if cut else dict(columns)
+
     def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])
         counts = None
-        # Periods come cleaned.
-        cleaned = partial(within, self._schema.variables, room=_room) if self._periods is None else dict
+        room = _room(len(columns) * min(rows, ROWS))
         if self._weights is not None:
-            column = self._weights.column
-            share, counts = self._weights.shares(cleaned({column: columns[column]})[column], share)
+            weights = self._cleaned({self._weights.column: columns[self._weights.column]})
+            share, counts = self._weights.shares(weights[self._weights.column], share)
         for start in range(0, rows, ROWS):
-            part = cleaned({name: column[start : start + ROWS] for name, column in columns.items()})
+            part = {name: column[start : start + ROWS] for name, column in columns.items()}
+            part = self._cleaned(part, room)
             X, offset, usable = self._coding.encoded(part)
             y, answered = self._response.code(part[self._answer])
             unusable = ~(usable & answered & _bounded(X))
@@ -185,18 +192,18 @@ class Design:
             yield chunk
 
 
-def _room(columns: int, rows: int) -> FloatMatrix:
-    """Where a thread writes the numbers of a part, over those of the part before, (columns, rows).
+def _room(size: int) -> FloatVector | None:
+    """Where a thread writes the numbers of a part, over those of the part before; None if they are too many.
 
-    Fresh pages of memory would cost more than to read a table.
+    Fresh pages of memory would cost more than to read a table. Every number is written before it is read, and
+    what is kept of a part is none of them: coded rows, responses, offsets and shares are copies.
     """
-    size = columns * rows
     if size > _LARGEST_ROOM:
-        return np.empty((columns, rows))
+        return None
     room: FloatVector | None = getattr(_THREAD, "room", None)
     if room is None or room.size < size:
         room = _THREAD.room = np.empty(size)
-    return room[:size].reshape(columns, rows)
+    return room
 
 
 def _at(chunks: Later[list[RowChunk]], place: int) -> RowChunk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -34,7 +34,7 @@ from dpglm.data.tables.cells import Level, label_of, number_of
 from dpglm.data.tables.columns import cells_of_column, numbers_of_column
 from dpglm.errors import SchemaError, shown
 from dpglm.row_loops import bounded
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import FloatVector
 
 Codes: TypeAlias = NDArray[np.int32]
 
@@ -341,19 +341,10 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
 
 
 def within(
-    declared: Mapping[str, Variable],
-    columns: Mapping[str, NDArray[Any]],
-    room: Callable[[int, int], FloatMatrix] | None = None,
+    declared: Mapping[str, Variable], columns: Mapping[str, NDArray[Any]], out: FloatVector | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Columns that were read, or a part of their rows, numbers cut to bounds: what `clean` gives.
-
-    Numbers are written to the ``room`` for so many columns and rows, by default a new one.
-    """
+    """Columns that were read, or a part of their rows, numbers cut to bounds, in ``out``: as `clean` does."""
     numbers = {name: it for name in columns if isinstance(it := declared[name], Numeric)}
     limits = np.array([(it.low, it.high, float(not it.reading.infinite)) for it in numbers.values()])
-    cut = dict(columns)
-    read = [columns[name] for name in numbers]
-    values = bounded(read, limits, room(len(read), len(read[0])) if room is not None and read else None)
-    for name, own in zip(numbers, values, strict=True):
-        cut[name] = numbers[name].filled(own, columns[name])
-    return cut
+    own = zip(numbers.items(), bounded([columns[name] for name in numbers], limits, out), strict=True)
+    return {**columns, **{name: it.filled(values, columns[name]) for (name, it), values in own}}
