@@ -191,6 +191,21 @@ class _Memory:
 _MEMORY: Final = _Memory(_WITHOUT_SCRATCH)
 
 
+def of_owner(make: Callable[[], Iterable[RowChunk]]) -> Callable[[], Iterable[RowChunk]]:
+    """A method of the object that has the `KeptRows`, which does not keep it alive.
+
+    Rows that nobody needs any more would otherwise stay in memory until the next collection of garbage.
+    """
+    held = weakref.WeakMethod(make)
+
+    def made() -> Iterable[RowChunk]:
+        found = held()
+        assert found is not None, "rows are asked for by their owner"
+        return found()
+
+    return made
+
+
 def is_here(chunk: object) -> bool:
     """Whether this process has the rows of a chunk, or makes them; else a worker of a cluster has them."""
     home = home_of(chunk)

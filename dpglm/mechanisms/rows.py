@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpglm.factor_rows import FactorRows, SimplexColumns, blanked, multiplied, squares
-from dpglm.kept_rows import KeptRows, Remembered, is_here
+from dpglm.kept_rows import KeptRows, Remembered, is_here, of_owner
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.row_loops import predictors, product
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk, rows_at
@@ -104,7 +104,7 @@ class RowView:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._kept = KeptRows(self._viewed)
+        self._kept = KeptRows(of_owner(self._viewed))
 
     def __getstate__(self) -> dict[str, object]:
         """What a worker of a cluster is sent, with each stretch of chunks: the view, and none of the rows."""
@@ -117,8 +117,8 @@ class RowView:
     def row_count(self) -> int:
         return self._rows.row_count()
 
-    def chunks(self) -> Iterable[RowChunk]:
-        return self._kept.chunks() if self.keeps else self._viewed()
+    def chunks(self) -> Iterator[RowChunk]:
+        yield from self._kept.chunks() if self.keeps else self._viewed()
 
     def _viewed(self) -> Iterator[RowChunk]:
         elsewhere = Remembered(self.view)

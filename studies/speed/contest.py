@@ -62,7 +62,7 @@ class Figure:
     less : bool
         The difference from the other, not the share.
     passes : bool
-        The other counts as often as dpglm read the file.
+        The other counts as often as dpglm read all rows.
 
     Examples
     --------

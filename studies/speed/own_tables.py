@@ -19,6 +19,7 @@ import patsy
 import dpglm
 from dpglm.data.tables.sources import open_source
 from dpglm.errors import DpglmError, PlanningAdvice, SchemaError
+from dpglm.kept_rows import _Pass
 from studies.real_tables import table
 from studies.speed import simulated
 from studies.speed.design import design_of
@@ -138,7 +139,7 @@ def dot_pass(folder: str, rows: int, columns: int, files: int) -> dict[str, Any]
 
 
 def parquet_fit(folder: str, rows: int, columns: int, files: int, options: dict[str, Any]) -> dict[str, Any]:
-    """A fit of the file, how often it read it, and the process' largest memory."""
+    """A fit of the file, how often it read all rows, and the process' largest memory."""
     path = parquet(folder, rows, columns, files)
     warm(json.dumps(options))
     count = Counted()
@@ -170,7 +171,7 @@ def _fit(data: object, columns: int, options: dict[str, Any]) -> None:
 
 
 class Counted:
-    """How many rows are decoded from Parquet files."""
+    """How many rows are read: decoded from Parquet files, or taken from where they were kept."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -178,18 +179,23 @@ class Counted:
     def __enter__(self) -> None:
         import pyarrow.parquet as pq
 
-        self._kind: Any = pq.ParquetFile
-        self._decode = decode = self._kind.iter_batches
+        self._kinds: tuple[Any, Any] = pq.ParquetFile, _Pass
+        self._before = self._kinds[0].iter_batches, self._kinds[1].again
 
-        def counted(file: Any, *words: Any, **options: Any) -> Iterator[Any]:
-            for batch in decode(file, *words, **options):
+        def decoded(file: Any, *words: Any, **options: Any) -> Iterator[Any]:
+            for batch in self._before[0](file, *words, **options):
                 self.rows += batch.num_rows
                 yield batch
 
-        self._kind.iter_batches = counted
+        def again(kept: Any) -> Iterator[Any]:
+            for chunk in self._before[1](kept):
+                self.rows += chunk.count
+                yield chunk
+
+        self._kinds[0].iter_batches, self._kinds[1].again = decoded, again
 
     def __exit__(self, *error: object) -> None:
-        self._kind.iter_batches = self._decode
+        self._kinds[0].iter_batches, self._kinds[1].again = self._before
 
 
 def dask_fit(

@@ -25,7 +25,8 @@ INTRODUCTION = (
     "at a twentieth of the strength that selects nothing. Peers without privacy run with their default "
     "tolerances.",
     "A pass decodes a Parquet file and multiplies its columns by a vector. The time of a fit is compared "
-    "with as many passes as it made itself.",
+    "with as many passes as it made over all rows itself: it decodes and codes them once, and reads them "
+    "where it keeps them afterwards.",
     "`make benchmark` installs the peers and runs the study; `python -m studies run speed` goes on with it, "
     "and `--only fit,plan` runs some of its rows. It needs an idle machine and one job at a time. After a "
     "change of the package, delete `studies/runs/full/speed.jsonl` and `studies/results/speed.jsonl.gz` to "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import stat
 import subprocess
@@ -13,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dpglm
+from dpglm.data.coding.design import Design
 from dpglm.errors import DpglmError
 from dpglm.kept_rows import KeptRows
 from dpglm.rows import ArrayChunk, Home, LazyChunk, RowChunk, Together, home_of, total
@@ -222,3 +226,31 @@ def test_a_file_that_gives_back_less_is_an_error_that_tells_no_row(
         bits(kept.chunks())
     assert caught.value.__suppress_context__
     assert not set("123456789") & set(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"penalty": "l2", "privacy": 1.0},
+        {"family": "gaussian"},
+        {"penalty": "l2", "method": "dpsgd"},
+        {"goal": "select"},
+    ],
+    ids=["default", "pure", "gaussian", "gradients", "select"],
+)
+def test_a_fit_leaves_no_rows_behind_before_garbage_is_collected(options: dict[str, Any]) -> None:
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": draw.uniform(-1, 1, 500), "z": draw.uniform(-1, 1, 500)})
+    frame["y"] = (draw.random(500) < 0.5) * 1
+    schema = {"x": (-1, 1), "z": (-1, 1), "y": (0, 1) if "family" in options else [0, 1]}
+    chosen = {"privacy": (1.0, 1e-6), **options}
+    gc.collect()
+    gc.disable()
+    try:
+        fit = dpglm.fit("y ~ x + z", frame, schema=schema, progress=False, seed=1, **chosen)
+        left = [type(each).__name__ for each in gc.get_objects() if isinstance(each, KeptRows | Design)]
+        assert not left
+        assert fit.names == ("Intercept", "x", "z")
+    finally:
+        gc.enable()

@@ -25,7 +25,7 @@ from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
 from dpglm.errors import MethodError
 from dpglm.factor_rows import FactorRows, blanked, squares
-from dpglm.kept_rows import KeptRows, is_here, lock
+from dpglm.kept_rows import KeptRows, is_here, lock, of_owner
 from dpglm.rows import ROWS, ArrayChunk, Home, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
@@ -88,7 +88,7 @@ class Design:
         self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time, *counted)))
         schema.require(self._columns)
         require_columns((*self._columns, *self._rows_of.columns), source.column_names)
-        self._kept = KeptRows(self._made, memory_limit, source.kept_bytes)
+        self._kept = KeptRows(of_owner(self._made), memory_limit, source.kept_bytes)
         self._rows: int | None = None
 
     def __getstate__(self) -> dict[str, object]:
