@@ -32,8 +32,8 @@ class ExpectedRows:
     dispersion: float  # variance of a row's score per unit of its information
     response_mean: float  # of the coded response
     response_variance: float
-    overdispersion: float = 1.0  # variance of a count per unit of its mean, as declared
-    explained: float = 0.2  # share of the response's variance that is left out of the overdispersion
+    overdispersion: float  # variance of a count per unit of its mean, as declared
+    explained: float  # share of the response's variance that is left out of the overdispersion
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final, cast
 
 import numpy as np
-from scipy.special import gammaincc, gammaln, pdtr, pdtrc
+from scipy.special import gammaln, pdtr, pdtrc
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
@@ -29,7 +29,7 @@ from dpglm.mechanisms.residuals import UNSHORTENED, LogCounts
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import residual_variance, rows_of
 from dpglm.methods.perturbed_objective import releases_information
-from dpglm.methods.residual_cut import ALIGNED, COUNT_CUTS, Cut
+from dpglm.methods.residual_cut import COUNT_CUTS, Cut, expected_cut
 from dpglm.methods.score_spread import asked_spread, weighting
 from dpglm.methods.standardised import expected_geometry
 from dpglm.methods.two_stages import FIRST_CUT, FirstStage, first_noise, in_two_stages
@@ -279,33 +279,10 @@ def spread_of_means(mean: float, over: float, explained: float) -> FloatVector:
     >>> float(spread_of_means(2.0, 3.0, 0.25) @ _WEIGHTS).__round__(6)
     1.0
     """
-    explained = min(explained, 0.95)
     # The variance of means over the square of the mean.
     relative = explained / (1.0 - explained) * over / max(mean, np.finfo(np.float64).tiny)
     deviation = min(math.sqrt(math.log1p(relative)), USUAL_WIDEST)
     return np.asarray(np.exp(deviation * _NODES - 0.5 * deviation**2))
-
-
-def expected_cut(
-    means: FloatVector, over: float, rows: float, deviation: float, size: int
-) -> tuple[float, float]:
-    """Where residuals will be cut, and what that may move a coordinate of the score by, as `Cut` has it.
-
-    Counts have a gamma distribution with these means, shape (nodes,), and ``over`` times them as variances.
-
-    Examples
-    --------
-    >>> place, _ = expected_cut(np.full(30, 4.0), 1.0, 1e4, 10.0, 5)
-    >>> place < expected_cut(np.full(30, 4.0), 9.0, 1e4, 10.0, 5)[0]
-    True
-    """
-    cuts, shape = np.array(COUNT_CUTS)[:, None], means / over
-    ends = means + cuts * np.sqrt(means)
-    beyond = means * gammaincc(shape + 1.0, ends / over) - ends * gammaincc(shape, ends / over)
-    taken = rows * (np.maximum(beyond, 0.0) / np.sqrt(means)) @ _WEIGHTS
-    bias = ALIGNED * taken / math.sqrt(size)
-    best = int(np.argmin((deviation * cuts[:, 0]) ** 2 + bias**2))
-    return COUNT_CUTS[best], float(bias[best])
 
 
 def expected_counts(
@@ -326,7 +303,7 @@ def expected_counts(
     noise = FIRST_CUT * deviation * first.cross_deviation
     means = mean * spread_of_means(mean, over, rows.explained)
     squares, size = float(np.trace(moments)) * means, len(moments)
-    place, bias = expected_cut(means, over, rows.n, second.cross_deviation, size)
+    place, bias = expected_cut(means, _WEIGHTS, over, rows.n, second.cross_deviation, size)
     length = best_length(squares, rows.n, math.sqrt(size) * place * second.cross_deviation)
     # What shortening leaves of each row counts in its information, and twice in the variance of its score.
     kept = np.minimum(1.0, length**2 / squares)

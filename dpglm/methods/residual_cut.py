@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
+from scipy.special import gammaincc
 
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.typing import FloatVector
@@ -153,5 +154,33 @@ class Cut:
             for tail, sign in ((self.above, 1.0), (self.below, -1.0))
         )
         both = above + below
-        bias = ALIGNED * float(both[0]) / math.sqrt(self.size)
+        bias = float(_bias(both[0], self.size))
         return Taken(float(above[0] - below[0]), bias, math.hypot(above[1], below[1]), float(both[2]))
+
+
+def _bias(off: FloatVector, size: int) -> FloatVector:
+    """What sums that are cut off may move each of so many coordinates of the score by."""
+    return ALIGNED * off / math.sqrt(size)
+
+
+def expected_cut(
+    means: FloatVector, weights: FloatVector, over: float, rows: float, deviation: float, size: int
+) -> tuple[float, float]:
+    """Where residuals of counts will be cut, and what that may move a coordinate of the score by.
+
+    Counts have gamma distributions with these means and weights, shape (k,), and ``over`` times the means as
+    variances. As in `Cut.of`, ``deviation`` is of the noise of a score whose residuals are cut at 1.
+
+    Examples
+    --------
+    >>> means, weights = np.full(2, 4.0), np.full(2, 0.5)
+    >>> place, _ = expected_cut(means, weights, 1.0, 1e4, 10.0, 5)
+    >>> place < expected_cut(means, weights, 9.0, 1e4, 10.0, 5)[0]
+    True
+    """
+    cuts, shape = np.array(COUNT_CUTS)[:, None], means / over
+    ends = means + cuts * np.sqrt(means)
+    beyond = means * gammaincc(shape + 1.0, ends / over) - ends * gammaincc(shape, ends / over)
+    bias = _bias(rows * (np.maximum(beyond, 0.0) / np.sqrt(means)) @ weights, size)
+    best = int(np.argmin((deviation * cuts[:, 0]) ** 2 + bias**2))
+    return COUNT_CUTS[best], float(bias[best])

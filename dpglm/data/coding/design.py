@@ -31,11 +31,10 @@ from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 # Numbers that a thread keeps room for, 16 MiB: of 260 columns and the rows of a chunk.
 _LARGEST_ROOM: Final = 2**21
-_THREAD = threading.local()
 
 
 class Design:
-    """A private table, coded, in chunks of at most 2,000 rows. Only the curator may hold one.
+    """A private table, coded, in chunks of at most 8,000 rows. Only the curator may hold one.
 
     ``memory_limit`` bounds the bytes of coded rows that stay in memory, None as `KeptRows` has it. Besides,
     memory holds a few chunks, however many rows there are. The source is read once, or at each pass where
@@ -90,10 +89,11 @@ class Design:
         require_columns((*self._columns, *self._rows_of.columns), source.column_names)
         self._kept = KeptRows(of_owner(self._made), memory_limit, source.kept_bytes)
         self._rows: int | None = None
+        self._rooms: threading.local | None = threading.local()
 
     def __getstate__(self) -> dict[str, object]:
         """What a worker of a cluster is sent: how rows are coded, and none of them."""
-        away = dict.fromkeys(("_rows_of", "_kept", "_rows"))
+        away = dict.fromkeys(("_rows_of", "_kept", "_rows", "_rooms"))
         return {**self.__dict__, **away}
 
     @property
@@ -162,10 +162,23 @@ class Design:
         cut = self._periods is None
         return within(self._schema.variables, columns, room) if cut else dict(columns)
 
+    def _room(self, size: int) -> FloatVector | None:
+        """Where a thread writes the numbers of a part, over those of the part before; None if they are many.
+
+        Fresh pages of memory would cost more than to read a table. Every number is written before it is read,
+        and what is kept of a part is none of them: coded rows, responses, offsets and shares are copies.
+        """
+        if size > _LARGEST_ROOM or self._rooms is None:  # a worker of a cluster has none
+            return None
+        room: FloatVector | None = getattr(self._rooms, "room", None)
+        if room is None or room.size < size:
+            room = self._rooms.room = np.empty(size)
+        return room
+
     def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])
         counts = None
-        room = _room(len(columns) * min(rows, ROWS))
+        room = self._room(len(columns) * min(rows, ROWS))
         if self._weights is not None:
             weights = self._cleaned({self._weights.column: columns[self._weights.column]})
             share, counts = self._weights.shares(weights[self._weights.column], share)
@@ -190,20 +203,6 @@ class Design:
             chunk = ArrayChunk(X, y.copy(), offset, shares, shares)
             lock(chunk)
             yield chunk
-
-
-def _room(size: int) -> FloatVector | None:
-    """Where a thread writes the numbers of a part, over those of the part before; None if they are too many.
-
-    Fresh pages of memory would cost more than to read a table. Every number is written before it is read, and
-    what is kept of a part is none of them: coded rows, responses, offsets and shares are copies.
-    """
-    if size > _LARGEST_ROOM:
-        return None
-    room: FloatVector | None = getattr(_THREAD, "room", None)
-    if room is None or room.size < size:
-        room = _THREAD.room = np.empty(size)
-    return room
 
 
 def _at(chunks: Later[list[RowChunk]], place: int) -> RowChunk:

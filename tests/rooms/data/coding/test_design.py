@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,15 @@ def test_blocks_are_coded_whatever_their_thread_cut_before():
     np.testing.assert_array_equal(offset, np.where(usable, offsets, 0.0))
 
 
+def test_what_a_thread_cut_is_gone_with_the_design():
+    design = design_of(table(10_000))
+    stacked(design.chunks())
+    cut = weakref.ref(design._rooms.room)
+    assert cut() is not None
+    del design
+    assert cut() is None
+
+
 @pytest.mark.parametrize(
     "encoder", [TinyEncoder(), real_encoder(), real_encoder("y ~ x + offset(w)"), real_encoder("y ~ 1")]
 )
@@ -177,7 +187,6 @@ import numpy as np
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.source import Source
 from dpglm.data.tables.sources import open_source
 
 class Wide:
