@@ -36,7 +36,12 @@ def p_values(record: FitRecord) -> FloatVector:
 
     Below 1 - level exactly where the interval of that level leaves zero out.
     """
-    return two_sided_pvalues(record.debiased, record.standard_errors)
+    near, centre = outer_ends(record, record.contrasts), record.debiased
+    if near is None:
+        return two_sided_pvalues(centre, record.standard_errors)
+    with np.errstate(invalid="ignore"):
+        reach = near.reach_of(centre, np.zeros(len(centre)))
+    return two_sided_pvalues(reach, record.standard_errors)
 
 
 def intervals(record: FitRecord, level: float, adjust: str | None = None) -> FloatMatrix:

@@ -47,18 +47,19 @@ class OuterEnds:
 
     A contrast of levels near separation needs more. With o the outward step from t to the estimate and h the
     reach of the interval, its outer end moves from :math:`t + o + h` to :math:`t - \log(1 - o - h)`, which is
-    infinite from o + h = 1 on. The inner end stays. Outward is away from zero, and a mapped interval reaches
-    outwards beyond t, so that the test of zero is that of the linear model.
+    infinite from o + h = 1 on. The inner end stays. Outward is where responses of the level that tells least
+    get more alike: it makes most of the variance, and its information falls that way. Where noise has taken t
+    across zero that way leads back through it, and the test of zero is that of the interval: see `reach_of`.
 
     The intercept is the predictor at the reference level, which is that of another level less their contrast.
-    Where all contrasts with that level end further out, so does the intercept, by the least of them, unless
+    Where contrasts end further out because of that level, so does the intercept, by the least of them, unless
     that would let zero in.
     """
 
     outward: FloatVector  # (k,), 1 or -1, the way to separation; 0 for any other function
     start: FloatVector  # (k,), the functions at t
-    rarer: FloatVector  # (k,), share of the rarer response in the most uneven of a function's levels
-    # Predictors at a level that contrasts are most uneven at: place, way to separation, places of these.
+    rarer: FloatVector  # (k,), share of the rarer response in the most uneven level that gets more so outward
+    # Predictors at a level that contrasts end further out for: place, way to separation, places of these.
     predictors: tuple[tuple[int, float, tuple[int, ...]], ...] = ()
     short: FloatVector | float = SHORT  # (k,), share of the step by which it may be longer
 
@@ -87,19 +88,24 @@ class OuterEnds:
         constant = np.isclose(rows[:, intercept.start], intercept.table[0, 0], rtol=_ROUNDING, atol=0.0)
         means = {term.start: _mean_predictor(model, intercept, term) for term in model.released.term_columns}
         everything = float(intercept.table[0] @ centre[intercept.columns]) + sum(means.values())
-        for term, _ in model.cells.of_kind("levels"):
+        cells = model.cells.from_coded
+        information = np.einsum("ij,ij->j", cells, model.design @ cells)
+        for term, within in model.cells.of_kind("levels"):
             predictors = everything - means[term.start] + term.table @ centre[term.columns]
             contrasted: dict[int, list[int]] = {}
             for j in np.flatnonzero(only_in(rows, term)).tolist():
                 # Contrasts of levels: their weights are the row itself, seen from each corner.
                 weights = term.table @ rows[j, term.columns]
                 most = np.abs(weights) >= (1.0 - _ROUNDING) * np.abs(weights).max()
-                at = max(np.flatnonzero(most).tolist(), key=lambda level: abs(predictors[level]))
-                way = float(np.sign(weights[at]) * np.sign(predictors[at]))
-                if way * start[j] >= 0.0:
-                    outward[j], rarer[j] = way, expit(-abs(predictors[at]))
-                    alike = (weights * predictors * way > 0.0) & (expit(-np.abs(predictors)) < SEPARATED)
-                    for level in {at, *np.flatnonzero(most & alike).tolist()}:
+                ways = np.sign(weights * predictors)
+                way = float(ways[np.where(most, information[within], np.inf).argmin()])
+                alike = np.flatnonzero(most & (ways == way))
+                if not alike.size:  # of numbers that are not finite
+                    continue
+                at = int(alike[np.abs(predictors[alike]).argmax()])
+                outward[j], rarer[j] = way, expit(-abs(predictors[at]))
+                for level in alike.tolist():
+                    if level == at or expit(-abs(predictors[level])) < SEPARATED:
                         contrasted.setdefault(level, []).append(j)
             for at, places in contrasted.items():  # predictors at these levels, as seen from their corners
                 apart = np.abs(rows[:, term.columns] - term.table[at]).max(axis=1)

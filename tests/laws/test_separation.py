@@ -20,10 +20,15 @@ LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)
 
 
 def random_functions(seed: int, count: int = 400) -> tuple[OuterEnds, np.ndarray, np.ndarray]:
-    """Functions as `OuterEnds.of` can find them, with estimates and standard errors."""
+    """Functions as `OuterEnds.of` can find them, with estimates and standard errors.
+
+    Of the first half the way to separation leads away from zero, of the others as it may.
+    """
     random = np.random.default_rng(seed)
     outward = random.choice([-1.0, 0.0, 1.0], count, p=[0.4, 0.2, 0.4])
-    start = np.where(outward == 0.0, random.normal(0, 2, count), outward * random.exponential(2.0, count))
+    start = random.normal(0, 2, count)
+    away = (outward != 0.0) & (np.arange(count) < count // 2)
+    start = np.where(away, outward * np.abs(start), start)
     near = OuterEnds(outward, start, random.uniform(0.0, 0.5, count))
     return near, start + random.normal(0.0, 0.8, count), random.exponential(0.3, count) + 0.01
 
@@ -40,8 +45,8 @@ def test_an_interval_contains_that_of_the_linear_model_and_shares_its_inner_end(
         assert (low <= estimates - critical * errors).all()
         assert (high >= estimates + critical * errors).all()
         moved_low, moved_high = low < estimates - critical * errors, high > estimates + critical * errors
-        both = moved_low & moved_high  # the step went through zero, and the interval reaches back
-        assert (estimates * near.start < 0.0)[both].all()
+        both = moved_low & moved_high  # the step went through zero, or the way outward does
+        assert ((estimates * near.start < 0.0) | (near.outward * near.start < 0.0))[both].all()
         away = np.sign(estimates) * (estimates - near.start) > 0.0
         assert ((near.outward == -1.0) | away)[moved_low].all()
         assert ((near.outward == 1.0) | away)[moved_high].all()
@@ -75,12 +80,19 @@ def test_far_from_separation_only_a_step_away_from_zero_makes_an_interval_longer
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_interval_leaves_zero_out_exactly_where_the_linear_model_rejects_it(seed: int) -> None:
+def test_an_interval_leaves_zero_out_where_the_linear_model_rejects_it_unless_the_way_out_leads_there(
+    seed: int,
+) -> None:
     near, estimates, errors = random_functions(seed)
+    there = near.outward * near.start < 0.0
+    let_in = 0
     for critical in reaches():
         low, high = near.ends(estimates, critical * errors).T
-        contains = (low <= 0.0) & (high >= 0.0)
-        np.testing.assert_array_equal(contains, np.abs(estimates) <= critical * errors)
+        contains, linear = (low <= 0.0) & (high >= 0.0), np.abs(estimates) <= critical * errors
+        np.testing.assert_array_equal(contains[~there], linear[~there])
+        assert (contains | ~linear)[there].all()
+        let_in += int((contains & ~linear)[there].sum())
+    assert let_in > 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -159,6 +171,42 @@ def test_outward_is_away_from_zero_for_levels_and_for_the_intercept_at_one(level
     # Not where it would let zero in, which the test of zero leaves out: there the end is the linear one.
     across = near.ends(np.array([way * 9.0, 1.0, step[2]]), np.full(3, 0.9))
     assert across[0].tolist() == pytest.approx(sorted([way * 8.1, across[0, place]]))
+
+
+def test_the_level_that_tells_least_says_which_way_is_out() -> None:
+    """Both have next to no successes, and t says that the first has more; either may have fewer rows."""
+    base = released((-12.0, 0.0, 0.4))
+    rare_first = base.information.copy()
+    rare_first[0, 2] = rare_first[2, 0] = -40.0
+    second, first = (
+        near_of(interval_model(base)),
+        near_of(interval_model(replace(base, information=rare_first))),
+    )
+    assert (second.outward[2], first.outward[2]) == (1.0, -1.0)
+    assert second.start[2] == first.start[2] == 0.4
+    # The share is that of the level whose information falls on the way out.
+    assert second.rarer[2] < first.rarer[2] < SEPARATED
+
+
+@pytest.mark.parametrize("truth", [-1.0, 0.0, 0.5])
+def test_a_level_is_covered_on_whichever_side_of_zero_noise_has_taken_t(truth: float) -> None:
+    """A level with few successes: 30 where its coefficient is 0, and the others are known.
+
+    Its score is 30 exp(theta), with noise of standard deviation 8. The mapped end is above the truth where
+    the score is 1.96 standard errors too high, counted there, where they are larger: in less than 2.5 % of
+    draws, 1.4 to 1.7 % seen; more than 2.5 % of 10,000 are with probability 1e-8. The linear model's end is
+    in 3.5 to 7 %.
+    """
+    random = np.random.default_rng(5)
+    noisy = random.poisson(30.0 * np.exp(truth), 10_000) + 8.0 * random.standard_normal(10_000)
+    noisy = np.maximum(noisy, 1.0)  # the level tells nothing there, and no end is mapped further
+    t, error = np.log(noisy / 30.0), np.sqrt(noisy + 64.0) / noisy
+    near = OuterEnds(np.full(10_000, -1.0), t, np.full(10_000, 0.01))
+    low = near.ends(t, 1.96 * error)[:, 0]
+    assert (low > truth).mean() < 0.025
+    assert (t - 1.96 * error > truth).mean() > 0.03
+    rejected = near.reach_of(t, np.full(10_000, truth)) > 1.96 * error
+    np.testing.assert_array_equal(rejected & (t > truth), low > truth)
 
 
 def test_a_level_is_judged_with_its_neighbours_at_their_mean() -> None:
