@@ -137,9 +137,13 @@ class PricedReleases:
             tuple(release for release in self.releases if release.reads in (None, part)) for part in parts
         )
 
-    def of_kind(self, kind: type[Kind]) -> tuple[Kind, ...]:
-        """The releases of one class, in order, on mapped rows or not, for the method that planned them."""
-        return tuple(each.inside for each in self.releases if isinstance(each.inside, kind))
+    def of_kind(self, kind: type[Kind], place: int = 0) -> tuple[Kind, ...]:
+        """The releases of one class, in order, on mapped rows or not, for the method that planned them.
+
+        Where one of several is run it is that at this place among them.
+        """
+        run = (each.options[place if len(each.options) > 1 else 0].inside for each in self.releases)
+        return tuple(each for each in run if isinstance(each, kind))
 
     @property
     def on_mapped_rows(self) -> bool:

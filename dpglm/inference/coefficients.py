@@ -161,7 +161,7 @@ def family_loss(
     are ``unit`` times as large.
     """
     matrix, right = quadratic(contrasts, scaling)
-    dispersion = contrasts.model.released.dispersion
+    dispersion = contrasts.model.released.loss_dispersion
     return dispersion * matrix, dispersion / unit * right, dispersion / unit**2
 
 

@@ -72,6 +72,11 @@ class ScoreAndInformation:
         return len(self.centre)
 
     @property
+    def loss_dispersion(self) -> float:
+        """Dispersion of the loss that strengths speak of: a steep loss stands for the logistic one."""
+        return min(self.dispersion, 1.0) if self.logistic else self.dispersion
+
+    @property
     def exact(self) -> bool:
         """Whether there is no noise: of a fit without privacy, and of no other."""
         return self.score_scale == 0.0 and self.information_scale == 0.0

@@ -46,8 +46,6 @@ WHY_SUM = (
     "One row moves the sum by at most the sensitivity. Noise of that scale hides it, and releases compose."
 )
 WHY_AFTERWARDS = "Everything after the release works on released numbers only and costs nothing."
-
-
 Covered: TypeAlias = Literal["nothing", "one row", "all rows"]
 
 
@@ -80,10 +78,7 @@ class WorstCase:
 
 
 def worst_case_rows(family: Family, relation: Relation, size: int) -> tuple[ArrayChunk, ArrayChunk]:
-    """One row along the first of ``size`` columns, against none or against its opposite.
-
-    Offsets keep slopes at 1 wherever the coefficients are.
-    """
+    """One row along the first of ``size`` columns, against none or its opposite; offsets keep slopes at 1."""
     axis = np.eye(size, 1, dtype=np.float32)
     if family.response_kind == "count":  # a response of 0 and a mean at the bound: slope 1, not -1
         first = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
@@ -131,6 +126,11 @@ class Release(ABC):
     def inside(self) -> Release:
         """The release itself, or the one that is run on mapped rows."""
         return self
+
+    @property
+    def options(self) -> tuple[Release, ...]:
+        """Releases of one price, of which one is run in its place."""
+        return (self,)
 
     @property
     def shortens(self) -> bool:

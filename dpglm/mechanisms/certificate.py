@@ -25,7 +25,7 @@ Precision: TypeAlias = type[np.floating]
 SLOPE = 16.0
 # Rows read at once, at most, which are added in pairs, pairs of pairs and so on; and numbers, for the cache.
 _ROWS, _NUMBERS, _LEVELS = 2**11, 2**17, 11
-# A predictor that is off by no more than this changes a curvature by a share of at most twice as much.
+# A predictor that is off by no more than this changes what bounds a curvature by at most twice that share.
 _NEAR = 1e-7
 # What the bound itself may lose to rounding.
 _SAFE = 1.0 + 1e-6

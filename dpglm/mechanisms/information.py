@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from dpglm.privacy.events import Event, ReleaseDescription
 from dpglm.rows import ArrayChunk, RowChunk, total
 from dpglm.typing import FloatMatrix, FloatVector
 
+# More noise than all roundings of a price.
+_ROUNDING: Final = 1e-12
+
 
 def information_sensitivity(weight_max: float, relation: Relation) -> float:
     """Largest change of a sum of w x x', whose norms ``w |x|**2`` are at most ``weight_max``."""
@@ -42,7 +45,8 @@ class Information(SumRelease, NoisyRelease):
     r"""A sum of weighted products of rows, with symmetric noise, on the span of declared rows.
 
     Releases :math:`\Pi(\sum_i w_i x_i x_i') + E`, shape (p, p) flattened, with w_i the curvature of the loss
-    of row i at a point that was released before (at most 1/4 for binomial, 1 for poisson), or its squared
+    of row i at a point that was released before, of a steep loss its mean (`Family.information`: at most 1/4
+    for binomial, 2 - 1/C times that of steepness C, 1 for poisson), or its squared
     slope (at most 1), times the row's own weight, or its square. Pi is the Frobenius projection onto
     ``span``. Sum units.
 
@@ -89,9 +93,14 @@ class Information(SumRelease, NoisyRelease):
     @property
     def weight_max(self) -> float:
         """The largest weight of a row."""
-        curvature_max = self.family.curvature_max
-        assert curvature_max is not None, "checked on construction"
-        return 1.0 if self.what == "score" else curvature_max
+        most = self.family.information_max
+        assert most is not None, "checked on construction"
+        return 1.0 if self.what == "score" else most
+
+    def steeper(self, steepness: float) -> Information:
+        """The same of the family's `steeper` loss, with noise at which it costs no more."""
+        other = replace(self, family=self.family.steeper(steepness))
+        return replace(other, scale=self.scale * (other.weight_max / self.weight_max) * (1.0 + _ROUNDING))
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         label = "score covariance" if self.what == "score" else self.name
@@ -161,7 +170,7 @@ class Information(SumRelease, NoisyRelease):
     def _weights(self, eta: FloatVector, y: FloatVector, weight: FloatVector | float) -> FloatVector:
         if self.what == "score":
             return np.minimum(np.square(self.family.slope(eta, y)), self.weight_max) * np.square(weight)
-        return np.minimum(self.family.curvature(eta, y), self.weight_max) * weight
+        return np.minimum(self.family.information(eta, y), self.weight_max) * weight
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """One row of norm 1 and full weight at zero, against none or against one at a right angle.

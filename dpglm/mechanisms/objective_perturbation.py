@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -168,8 +168,16 @@ class PerturbedMinimiser(PenalisedMinimiser):
 
     @property
     def _max_leverage(self) -> float:
-        """w x' P^-1 x at most, for rows within ``max_leverage`` and with w |x|^2 at most 1."""
-        return min(1.0 / self.least_ridge, math.inf if self.max_leverage is None else self.max_leverage)
+        """Steepness times w x' P^-1 x at most, for rows within ``max_leverage`` and w |x|^2 at most 1."""
+        declared = math.inf if self.max_leverage is None else self.max_leverage
+        return self.family.steepness * min(1.0 / self.least_ridge, declared)  # proof: steep
+
+    def steeper(self, steepness: float) -> PerturbedMinimiser:
+        """The same of the family's `steeper` loss, at a ridge with which it costs no more."""
+        family = self.family.steeper(steepness)
+        times = family.steepness / self.family.steepness
+        leverage = None if self.max_leverage is None else self.max_leverage / times
+        return replace(self, family=family, ridge=times * self.ridge, max_leverage=leverage)
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the score sum_i slope_i x_i: one row moves it by its norm, at most 1."""

@@ -60,7 +60,8 @@ class PerturbedOutput(PenalisedMinimiser):
 
     def __post_init__(self) -> None:
         self.require_bounds(self.name, curvature=False)  # proof: slopes
-        if self.plain_rows is not None and not (self.family.name == "binomial" and not self.penalty.weight):
+        plain = self.family.name == "binomial" and self.family.steepness == 1.0 and not self.penalty.weight
+        if self.plain_rows is not None and not plain:
             raise MethodError(
                 "a number of rows for slopes below 1, with a penalty or another loss",
                 expected="a logistic loss with a ridge alone",

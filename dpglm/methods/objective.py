@@ -24,6 +24,7 @@ from dpglm.inference.interval_model import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.either import choosing
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -47,12 +48,14 @@ from dpglm.methods.perturbed_objective import (
     releases_information,
     uniform_ridge,
 )
+from dpglm.methods.row_length import noise_of_score
 from dpglm.methods.score_spread import expected_variance, share_of_spread, spread_releases
 from dpglm.methods.standardised import (
     KNOWN,
     expected_geometry,
+    expected_steepness,
     measured_scales,
-    noise_of_score,
+    place_of,
     shortened_releases,
     shortens,
     standardised_releases,
@@ -88,7 +91,8 @@ class Objective(Method):
         How numbers are scaled where a ``ridge`` is not given and ``coding`` is centred. ``"measured"`` spends
         5 % of mu squared (10 % of a pure epsilon) on means and standard deviations, and rows are read in
         these units. For ``goal="explain"`` and no penalty that selects, long rows have a weight below 1, so
-        where the model is wrong, the coefficients of the weighted rows are estimated. Elsewhere, where a
+        where the model is wrong, the coefficients of the weighted rows are estimated; where noise outweighs
+        sampling rows near even odds count more, by a steeper loss. Elsewhere, where a
         penalty and no strength is given, long rows are shortened; for predictions and lists the logistic
         loss is shifted, too. Counts with intervals are fitted in two stages, without objective
         perturbation, as ``methods/counts.py`` says. ``"declared"`` scales by declared ranges, reads all rows
@@ -193,13 +197,15 @@ class Objective(Method):
             before = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
             geometry = problem.geometry.standardised(scales.moments, scales.longer)
             problem = replace(problem, geometry=geometry)
+        place = 0 if scales is None else place_of(scales.steepness)
         if plan.of_kind(Information):
-            return _estimate(problem, released_by(problem, plan, ask, before), scales)
+            return _estimate(problem, released_by(problem, plan, ask, before, place), scales)
         scaling = Scaling.of(problem.geometry)
-        (minimiser,) = plan.of_kind(PerturbedMinimiser)
+        (minimiser,) = plan.of_kind(PerturbedMinimiser, place)
         # Where typical rows were shortened, their constant was too.
         factor = min(1.0, scales.longer) if scales is not None and scales.shortened else 1.0
-        scaled = scaling.scaled(factor * ask(plan.releases[-1], before))
+        last = plan.releases[-1]
+        scaled = scaling.scaled(factor * ask(last, choosing(last, before, place)))
         if minimiser.penalty.selects and minimiser.penalty.weight:
             # The minimiser had exact zeros; the residual noise moved them by a known amount. Post-processing.
             deviation = factor * minimiser.residual_noise_scale * scaling.noise_deviations()
@@ -224,28 +230,35 @@ class Objective(Method):
             found_model, own = expected_counts(problem, plan, rows)
             return Contrasts(found_model, own.user_from_coded)
         (minimiser,), information = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
-        geometry, found = problem.geometry, rows.information
+        geometry, found, dispersion = problem.geometry, rows.information, rows.dispersion
         matrix = np.eye(len(found))
         if plan.on_mapped_rows:
             noise = None if plan.releases[-1].shortens else noise_of_score(plan)
             geometry, matrix = expected_geometry(problem, rows, noise)
             found = matrix @ found @ matrix.T
+            if (steepness := expected_steepness(problem, plan, rows)) > 1.0:
+                place = place_of(steepness)
+                (minimiser,), information = (
+                    plan.of_kind(PerturbedMinimiser, place),
+                    plan.of_kind(Information, place),
+                )
+                family, about = minimiser.family, (rows.response_mean, rows.explained)
+                found = found * (family.expected_weight(*about) / problem.family.expected_weight(*about))
+                dispersion *= family.dispersion
         if not information:
             # Rows that are shortened are about as long as a typical one.
             square = float(np.trace(matrix @ rows.moments @ matrix.T))
             length = max(square, 1.0) if plan.releases[-1].shortens else 1.0
-            spread = noise_of_minimiser(
-                found / length, minimiser.ridges, minimiser.deviation, rows.dispersion
-            )
+            spread = noise_of_minimiser(found / length, minimiser.ridges, minimiser.deviation, dispersion)
             return spread.mapped(matrix).scaled(1.0 / math.sqrt(length))
         terms, deviation = geometry.term_columns, minimiser.deviation
         model = expected_model(
             terms,
             found,
-            products=products_of_minimiser(terms, found, minimiser.ridges, deviation, rows.dispersion),
+            products=products_of_minimiser(terms, found, minimiser.ridges, deviation, dispersion),
             score_scale=deviation,
             information_scale=information[-1].deviation,
-            dispersion=rows.dispersion * expected_variance(problem, plan, rows, float(np.trace(found))),
+            dispersion=dispersion * expected_variance(problem, plan, rows, float(np.trace(found))),
             third_derivative_bound=problem.family.third_derivative_bound,
         )
         return Contrasts(model, geometry.user_from_coded)

@@ -14,6 +14,7 @@ from dpglm.inference.coefficients import Scaling
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import NARROW, expected_information, expected_model, products_of_minimiser
 from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.mechanisms.either import choosing
 from dpglm.mechanisms.information import Information, information_sensitivity
 from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -310,17 +311,22 @@ def information_release(problem: Problem, scales: Calibration) -> Information:
 
 
 def released_by(
-    problem: Problem, plan: PricedReleases, ask: Ask, before: FloatVector | None = None
+    problem: Problem, plan: PricedReleases, ask: Ask, before: FloatVector | None = None, place: int = 0
 ) -> ScoreAndInformation:
-    """Ask for both releases, the last ones of the plan; ``before`` stands before the points they are at."""
-    (minimiser,), (*spreads, information) = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
-    centre = ask(plan.releases[-2 - len(spreads)], before)
+    """Ask for both releases, the last ones of the plan; ``before`` stands before the points they are at.
+
+    ``place`` is that of their loss among those of the plan.
+    """
+    (minimiser,) = plan.of_kind(PerturbedMinimiser, place)
+    *spreads, information = plan.of_kind(Information, place)
+    first, last = plan.releases[-2 - len(spreads)], plan.releases[-1]
+    centre = ask(first, choosing(first, before, place))
     at = centre if before is None else np.concatenate([before, centre])
     size, ridge = len(centre), minimiser.ridges
     # Where rows are read as they are, their map is none.
     spread = asked_spread(plan, ask, np.concatenate([np.eye(size).ravel(), at]) if before is None else at)
-    found = ask(plan.releases[-1], at).reshape(size, size)
-    usual = problem.family.dispersion * float(np.trace(found))
+    found = ask(last, choosing(last, at, place)).reshape(size, size)
+    usual = minimiser.family.dispersion * float(np.trace(found))
     part = weighting(spread, usual) if problem.weighted else 1.0
     times = variance_of_score(spread, usual) if problem.family.response_kind == "count" else part
     return ScoreAndInformation(
@@ -330,7 +336,7 @@ def released_by(
         information=found,
         score_scale=minimiser.deviation,
         information_scale=information.deviation,
-        dispersion=times * problem.family.dispersion,
+        dispersion=times * minimiser.family.dispersion,
         initial_variance=minimiser.deviation**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
         logistic=problem.family.link == "logit" and not problem.offset,

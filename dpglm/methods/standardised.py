@@ -9,12 +9,12 @@ a short list, it is the minimiser alone, on rows that are shortened.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from scipy.special import chdtri
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.binomial import SHIFTED
@@ -24,6 +24,8 @@ from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.either import Either
+from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.score_norms import ScoreNorms
@@ -35,10 +37,20 @@ from dpglm.methods.perturbed_objective import (
     perturbed_objective,
     releases_information,
 )
+from dpglm.methods.row_length import (
+    GROWTH,
+    excess_noise,
+    free_length,
+    length_edges,
+    noise_of_score,
+    row_length,
+    usual_length,
+)
 from dpglm.methods.score_spread import share_of_spread, spread_releases
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
+from dpglm.privacy.events import Fact
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What a guarantee takes for granted where scales are not measured.
@@ -56,18 +68,16 @@ FEW_SHORTENED: Final = 1.25
 LEAST_NOISE: Final = 3.0
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5
 UNIFORM_SHARE: Final = math.sqrt(1.0 / 12.0)
-# Rows count less where their numbers, squared, are this many times what they typically are: the first of
-# these at which rows lose no more than `MOST_LOST` of all weight, give or take a standard deviation of the
-# noise. Where scales are known it is what `TAIL` of the rows exceed whose numbers are normal and independent.
-# With .005, .01 and .02, Adult prints 11, 14 and 15 coefficients of 99 (15 with declared scales), and those
-# beside a curve that the formula leaves out are covered .73, .63 and .59 at epsilon 4.
-GROWTH: Final = tuple(2.0 ** (k / 4.0) for k in range(17))
-MOST_LOST: Final = 0.01
-TAIL: Final = 0.05
-# Where noise is small, rows may be longer: up to the length at which its variance in the score of a number is
-# this share of the sampling variance, with rows that weigh so much.
-NEGLIGIBLE: Final = 0.01
-USUAL_WEIGHT: Final = 0.15
+# Steepness of the losses that are minimised from so much noise on, in units of the sampling variance: rows
+# near even odds then count more, which makes noise smaller and, where the model is wrong, changes what is
+# estimated. Set, with `MOST_LOST_EVER`, on two tables (pima, heart disease) and designs with few rows.
+STEEPNESSES: Final = (2.0, 4.0)
+STEEP_FROM: Final = (3.0, 15.0)
+LOSSES: Final = Fact(
+    "Loss",
+    "logistic; where noise is large one of steepness C = 2 or 4, of the same log odds and price: ridges are "
+    "then C times as large, and noise of the information 2 - 1/C times",
+)
 # Coefficients above which a map of rows costs more time than scales are worth without intervals.
 MOST_ALONE: Final = 300
 
@@ -181,12 +191,13 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
         left = part / (share + spread)
         return scales.measured_price * (left if pure else math.sqrt(left))
 
-    last: tuple[Release, ...] = (Mapped(minimiser, Standardisation()),)
-    if spread:
-        norms = ScoreNorms(problem.family)
-        last = (*last, *spread_releases(spread, norms, price(spread), relation, scales.law))
+    steep = may_be_steep(problem)
+    last: tuple[Release, ...] = (_of_losses(minimiser, steep),)
     if information:
-        last = (*last, Mapped(information_release(standardised, scales), Standardisation()))
+        curvature = information_release(standardised, scales)
+        norms = ScoreNorms(problem.family)
+        between = spread_releases(spread, norms, price(spread) if spread else 0.0, relation, scales.law)
+        last = (*last, *between, _of_losses(curvature, steep))
     if problem.moments is not None:
         return last
     first, second = (
@@ -202,15 +213,50 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     )
 
 
+def _of_losses(release: PerturbedMinimiser | Information, steep: bool) -> Release:
+    """A release on standardised rows; where losses may be ``steep``, or the same of one of these."""
+    mapped = Mapped(release, Standardisation())
+    if not steep:
+        return mapped
+    others = (Mapped(release.steeper(steepness), Standardisation()) for steepness in STEEPNESSES)
+    return Either(mapped, tuple(others), LOSSES)
+
+
+def _steepness(plan: PricedReleases, excess: float) -> float:
+    """Of the loss to minimise where noise is so large, see `excess_noise`."""
+    return (1.0, *STEEPNESSES)[bisect_right(STEEP_FROM, excess)] if _may_choose(plan) else 1.0
+
+
+def _may_choose(plan: PricedReleases) -> bool:
+    return len(plan.releases[-1].options) > 1
+
+
+def place_of(steepness: float) -> int:
+    """Of the loss of this steepness, among those of a plan."""
+    return (1.0, *STEEPNESSES).index(steepness)
+
+
+def may_be_steep(problem: Problem) -> bool:
+    """Whether a plan has steeper losses, too: a rule in public numbers only.
+
+    There must be some, and a number of rows to choose by. What weights make of their score is not measured, a
+    given strength speaks of the loss as it is, and where offsets hide predictors a larger ridge draws more.
+    """
+    counted = problem.moments is None or problem.known_rows is not None
+    plain = not problem.weighted and problem.strength is None and not problem.offset
+    return counted and plain and problem.family.steeper(STEEPNESSES[0]) is not problem.family
+
+
 def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> MeasuredScales:
     """Known scales; or ask for the sums and, where rows are to count less, for the classes."""
     geometry, names = problem.geometry, problem.geometry.standardisable
     shortened = plan.releases[-1].shortens
-    longer, lost = _longest(problem), None
+    longer, lost, excess = _longest(problem), None, 0.0
     if problem.moments is not None:
-        moments = dict(problem.moments)
+        moments, known = dict(problem.moments), problem.known_rows
         if not shortened:
             longer = usual_length(problem, noise_of_score(plan), moments, None)
+            excess = 0.0 if known is None else excess_noise(geometry, noise_of_score(plan), moments, known)
     else:
         sums, *classes = plan.of_kind(ColumnSums)
         answer = ask(plan.releases[0])
@@ -220,11 +266,13 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
         if not shortened:
             counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
             free = free_length(geometry, noise_of_score(plan), moments, rows)
+            excess = excess_noise(geometry, noise_of_score(plan), moments, rows)
             edges = length_edges(geometry.standardised(moments, 1.0))
-            edge, lost = row_length(classes[0], counts, edges, rows, free)
+            edge, lost = row_length(classes[0], counts, edges, rows, free, excess)
             longer = math.sqrt(edge)
     natural = np.array([moments[name] for name in names])
-    return MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened)
+    steepness = _steepness(plan, excess)
+    return MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened, steepness=steepness)
 
 
 def expected_geometry(
@@ -234,33 +282,30 @@ def expected_geometry(
 
     ``noise`` as in `free_length`; None where rows are shortened for want of intervals.
     """
-    geometry = problem.geometry
-    moments = problem.moments
-    if moments is None:
-        (at, value), slopes = number_columns(geometry)
-        places = {}
-        for name, (column, unit) in zip(geometry.standardisable, slopes, strict=True):
-            mean = float(rows.moments[at, column]) / (value * unit)
-            variance = float(rows.moments[column, column]) / unit**2 - mean**2
-            places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
-        moments = geometry.moments_at(places)
+    geometry, moments = problem.geometry, _expected_moments(problem, rows)
     longer = _longest(problem) if noise is None else usual_length(problem, noise, moments, rows.n)
     return geometry.standardised(moments, longer), geometry.row_matrix(moments, longer)
 
 
-def usual_length(
-    problem: Problem, noise: float, moments: Mapping[str, tuple[float, float]], rows: float | None
-) -> float:
-    """The length, in typical ones, that a share `TAIL` of rows of independent normal numbers exceeds.
+def expected_steepness(problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> float:
+    """Of the loss that such rows would lead to."""
+    if not _may_choose(plan):
+        return 1.0
+    moments = _expected_moments(problem, rows)
+    return _steepness(plan, excess_noise(problem.geometry, noise_of_score(plan), moments, rows.n))
 
-    Where a number of rows is known it may be longer, see `NEGLIGIBLE` and `free_length`.
-    """
-    fixed, count = _fixed(problem.geometry.standardised(moments, 1.0)), len(moments)
-    edge = fixed + (1.0 - fixed) * float(chdtri(count, TAIL)) / count
-    rows = problem.known_rows if rows is None else rows
-    if rows is not None:
-        edge = max(edge, free_length(problem.geometry, noise, moments, rows))
-    return math.sqrt(edge)
+
+def _expected_moments(problem: Problem, rows: ExpectedRows) -> Mapping[str, tuple[float, float]]:
+    """Known moments, or those of the rows."""
+    if problem.moments is not None:
+        return problem.moments
+    (at, value), slopes = number_columns(problem.geometry)
+    places = {}
+    for name, (column, unit) in zip(problem.geometry.standardisable, slopes, strict=True):
+        mean = float(rows.moments[at, column]) / (value * unit)
+        variance = float(rows.moments[column, column]) / unit**2 - mean**2
+        places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
+    return problem.geometry.moments_at(places)
 
 
 def number_columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, float], ...]]:
@@ -301,50 +346,3 @@ def _pooled(values: FloatVector, noise: FloatVector, centre: float) -> tuple[Flo
     spread = float(np.mean((values - centre) ** 2))
     kept = max(1.0 - float(np.mean(noise**2)) / spread, 0.0) if spread else 0.0
     return centre + kept * (values - centre), noise * math.sqrt(kept + (1.0 - kept) / len(values))
-
-
-def length_edges(typical: Geometry) -> FloatVector:
-    """Squared lengths between classes, in typical ones: numbers grow, and the rest stays."""
-    fixed = _fixed(typical)
-    return np.asarray(fixed + (1.0 - fixed) * np.array(GROWTH))
-
-
-def _fixed(typical: Geometry) -> float:
-    """Part of a typical row's squared length that no number makes."""
-    return sum(term.bound for term in typical.term_columns if term.kind in ("intercept", "levels"))
-
-
-def row_length(
-    classes: ColumnSums, answer: FloatVector, ends: FloatVector, rows: float, free: float
-) -> tuple[float, float]:
-    """The squared length, in typical ones, from which on rows count less, and the weight that they lose."""
-    counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
-    middles = np.sqrt(ends * np.append(ends[1:], 2.0 * ends[-1]))
-    each = np.maximum(1.0 - ends[:, None] / middles, 0.0)  # that a row of a class loses at each edge
-    allowed = MOST_LOST * rows + noise * np.sqrt((each**2).sum(axis=1))
-    enough = np.flatnonzero(each @ counts[1:] <= allowed)
-    edge = max(float(ends[enough[0]] if enough.size else ends[-1]), free)
-    lost = float(counts[1:] @ np.maximum(1.0 - edge / middles, 0.0)) / rows
-    return edge, min(max(lost, 0.0), 1.0)
-
-
-def free_length(
-    geometry: Geometry, noise: float, moments: Mapping[str, tuple[float, float]], rows: float
-) -> float:
-    """The squared length, in typical ones, up to which noise makes next to nothing of the variance.
-
-    ``noise`` is its variance in each coordinate of the score, in units of what a row with a coordinate of 1
-    adds by sampling. The length is no more than the longest row can have: the norm of the map that makes it
-    of one of norm 1.
-    """
-    slope = next(t for t in geometry.standardised(moments, 1.0).term_columns if t.kind == "slope")
-    # On average a quarter: the bound is that of two standard deviations.
-    free, matrix = NEGLIGIBLE * rows * (slope.bound / 4.0) / noise, geometry.row_matrix(moments, 1.0)
-    within = free <= float((matrix**2).sum(axis=0).max())  # no more than the norm's square, and found sooner
-    return free if within else min(free, 1.01 * float(np.linalg.norm(matrix, 2)) ** 2)
-
-
-def noise_of_score(plan: PricedReleases) -> float:
-    """Variance of its noise, in units of what a typical row adds by sampling."""
-    (minimiser,) = plan.of_kind(PerturbedMinimiser)
-    return minimiser.deviation**2 / USUAL_WEIGHT

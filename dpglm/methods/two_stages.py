@@ -43,19 +43,15 @@ from dpglm.methods.normal_equations import (
     rows_of,
 )
 from dpglm.methods.residual_cut import COUNT_CUTS, CUTS, Cut
+from dpglm.methods.row_length import GROWTH, free_length, length_edges, row_length, usual_length
 from dpglm.methods.score_spread import asked_spread, share_of_spread, spread_releases, weighting
 from dpglm.methods.standardised import (
     CLASSES_SHARE,
-    GROWTH,
     MEASURED_SHARE,
     MOST_SHARE,
     expected_geometry,
-    free_length,
-    length_edges,
     means_and_deviations,
     number_sums,
-    row_length,
-    usual_length,
 )
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import Privacy, Relation

@@ -152,6 +152,8 @@ def _scales(record: FitRecord) -> None:
         raise store_error("scales.weight_lost that is no share", "a number from 0 to 1")
     if scales.residual_cut is not None and not 0.0 < scales.residual_cut < math.inf:
         raise store_error("scales.residual_cut that is not positive", "a finite number > 0")
+    if not 1.0 <= scales.steepness < math.inf:
+        raise store_error("scales.steepness below 1", "a finite number, 1 for the logistic loss")
 
 
 def _term_columns(term: TermColumns) -> None:

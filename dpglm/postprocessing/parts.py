@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from dpglm.errors import MethodError
@@ -14,7 +14,7 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.codec import SelfCoded, decode, encode, store_error
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import LATER, BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +57,8 @@ class MeasuredScales:
     residual_cut : float or None
         Residuals beyond it are read as that large: in units of the response or, of counts, in Poisson
         standard deviations. None where none are cut.
+    steepness : float
+        Of the loss: above 1 rows near even odds count more, as noise outweighs sampling.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class MeasuredScales:
     weight_lost: float | None
     shortened: bool
     residual_cut: float | None = None
+    steepness: float = field(default=1.0, metadata=LATER)
 
     def long_rows(self, norm: float) -> str:
         """What becomes of rows longer than ``norm``, in words."""

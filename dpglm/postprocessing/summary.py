@@ -193,6 +193,13 @@ def scale_notes(record: FitRecord) -> tuple[str, ...]:
             f"{kind} beyond {cut} are read as {cut}. Where large ones are more frequent at one end of a "
             "number than at the other, its coefficient is that of the bulk of the rows.",
         )
+    if record.scales.steepness > 1.0:
+        times = plain_number(2.0 - 1.0 / record.scales.steepness)
+        notes = (
+            *notes,
+            "There is more noise than chance in the sample. So rows near even odds count more, up to "
+            f"{times} times, which changes coefficients where the model is wrong only.",
+        )
     if (record.scales.weight_lost or 0.0) < LEAST_LOST:
         return notes
     lost = share(record.scales.weight_lost or 0.0)

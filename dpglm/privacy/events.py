@@ -8,14 +8,16 @@ does that. Objective perturbation is
 
 with fresh noise ``b`` and ``r`` convex once the ridge ``w' P w / 2`` is taken out. Sum units: nothing is
 divided by the number of rows. Rows are scaled to norm 1. With :math:`\mu = 1/scale`, :math:`k = \mu^2/2` and
-the leverage s, the supremum of :math:`w x'P^{-1}x` over the rows and their weights (1 / ridge for a number):
+the leverage s, the supremum of :math:`w x'P^{-1}x` over the rows and their weights (1 / ridge for a number)
+times the steepness of the loss:
 
 * A1: ``b`` of density exp(-rate |b|) gives pure epsilon-DP.
 * A2: Gaussian ``b`` gives mu-GDP where s <= k. Otherwise a bound on the loss is known (``joint_profile.py``).
 * A2': the privacy profile is at most the Gaussian one shifted by :math:`J = \log(1 + s/4)`.
 * B: at an epsilon large enough for the ridge the profile *is* the Gaussian one. Nothing about other epsilons.
 
-These four are about the logistic loss, :math:`\phi' = -a, \phi'' = a(1-a)`, ``a`` in (0, 1).
+These four are about the logistic loss, :math:`\phi' = -a, \phi'' = a(1-a)`, ``a`` in (0, 1), whose steepness
+is 1, and losses with :math:`0 \le \phi'' \le C a(1-a)`, C the steepness.
 
 * C: each :math:`\phi_i` is convex with slopes in an interval of length 1 that holds 0, one for each row, and
   curvature in [0, 1]; nothing ties the two together, as for counts. With :math:`J = \log(1 + s)` the profile
@@ -98,7 +100,7 @@ class PerturbedEvent:
     """
 
     mu: float  # largest norm of a row over the scale of the noise, > 0
-    max_leverage: float  # supremum of w x' P^-1 x over the declared rows of weight w, P the ridge
+    max_leverage: float  # supremum of C w x' P^-1 x over the declared rows of weight w, P the ridge
     relation: Relation
 
     def __post_init__(self) -> None:

@@ -1,9 +1,9 @@
 r"""Privacy profile of a perturbed minimiser, alone and followed by Gaussian releases: the joint profile.
 
 ``mu = 1 / scale`` is the row norm in units of the noise, ``s`` the leverage (``1 / ridge`` for a number, the
-supremum of w x' P^-1 x for a matrix P and rows of weight w), k is mu^2/2. ``steps`` is 1 for one row added
-or removed, 2 for one row replaced (removed, then added). The loss of "without the row against with it" is
-Gaussian at any ridge; that of "with against without" is at most
+supremum of w x' P^-1 x for a matrix P and rows of weight w) times the loss's steepness, k is mu^2/2.
+``steps`` is 1 for one row added or removed, 2 for one row replaced (removed, then added). The loss of
+"without the row against with it" is Gaussian at any ridge; that of "with against without" is at most
 
 .. math:: \psi(z) = \max_{0 \le a \le 1} a (\mu z + s) - a^2 (s - k), \qquad z \sim N(0, 1),
 

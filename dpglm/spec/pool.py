@@ -262,6 +262,7 @@ def _scales(scales: Sequence[MeasuredScales]) -> MeasuredScales | None:
         weight_lost=float(np.mean(lost)) if lost else None,
         shortened=any(each.shortened for each in scales),
         residual_cut=min(cuts) if cuts else None,
+        steepness=max(each.steepness for each in scales),
     )
 
 

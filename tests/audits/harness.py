@@ -22,6 +22,7 @@ from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
 from dpglm.auditing.result import words
 from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.either import Either
 from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
@@ -141,6 +142,9 @@ def hidden(release: PerturbedMinimiser, price: float) -> PerturbedMinimiser:
 
 def quieter(release: Release, part: float) -> Release:
     """The same release with this share of its noise, in all of its stages."""
+    if isinstance(release, Either):
+        inner, *others = (quieter(one, part) for one in release.options)
+        return replace(release, inner=inner, others=tuple(others))
     if hasattr(release, "inner"):
         return replace(release, inner=quieter(release.inner, part))  # type: ignore[type-var]
     if hasattr(release, "minimisers"):

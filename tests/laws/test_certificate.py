@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.families import Binomial, Family, families
+from dpglm.glm.families.binomial import SteepBinomial
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.base import CERTIFICATE
 from dpglm.mechanisms.certificate import SLOPE, Certified, is_covered, unit
@@ -26,10 +27,14 @@ from dpglm.rows import ArrayChunk
 COVERED = (
     *sorted(name for name in families if families[name].ball_slope is not Family.ball_slope),
     "shifted",
+    "steep 2",
+    "steep 4",
 )
 
 
 def family(name: str) -> Any:
+    if name.startswith("steep "):
+        return SteepBinomial(float(name.removeprefix("steep ")))
     if name == "shifted":
         return families["binomial"]().shifted()
     return families[name]().with_bound(7.0)
@@ -185,7 +190,7 @@ def test_rows_far_on_the_right_side_hardly_count() -> None:
     assert made(Binomial(), far)._score(theta, 0.0)[1] == made(_Flat(), far)._score(theta, 0.0)[1]
 
 
-@pytest.mark.parametrize("name", ["binomial", "shifted"])
+@pytest.mark.parametrize("name", ["binomial", "shifted", "steep 2", "steep 4"])
 def test_no_curvature_nearby_exceeds_what_a_computed_slope_tells(name: str) -> None:
     """Row by row, to seven digits: a bound that left out the distance or the slope's error would fail."""
     one, near = family(name), 1e-7
@@ -195,13 +200,17 @@ def test_no_curvature_nearby_exceeds_what_a_computed_slope_tells(name: str) -> N
             piece = ArrayChunk(np.zeros((1, 1), dtype=np.float32), np.array([y]), None)
             made = Certified(lambda: [], one, *[np.zeros(1)] * 2, None, *[np.zeros(1)] * 2)
             bound = made._bent(one.slope(np.array([eta]), piece.y), piece, near, 0.0)
-            assert bound <= 0.25
+            assert bound <= one.curvature_max
             with ctx.workprec(200):
                 for moved in (arb(float(eta)) - near, arb(float(eta)) + near):
-                    slope = one.ball_slope(moved, y)
-                    share = abs(slope) * (1 - abs(slope)) / arb(bound)
-                    closest = max(closest, float(share.upper()))
-    assert 0.999999 < closest <= 1.0
+                    slope, margin = abs(one.ball_slope(moved, y)), (2.0 * y - 1.0) * moved
+                    if one.steepness == 1.0 or margin < 0:
+                        curvature = one.steepness * slope * (1 - slope)
+                    else:  # the derivative of exp(-m) u
+                        curvature = slope * (1 - one.steepness * (1 - slope * margin.exp()))
+                    closest = max(closest, float((curvature / arb(bound)).upper()))
+    # Of a steep loss the largest curvature is the bound, near which no predictor may lie.
+    assert (0.999999 if one.steepness == 1.0 else 0.999) < closest <= 1.0
 
 
 def test_a_ridge_below_rounding_is_no_error() -> None:

@@ -7,13 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import expit
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
-from dpglm.glm.families.binomial import ShiftedBinomial, shifted_mean
+from dpglm.glm.families.binomial import Binomial, ShiftedBinomial, SteepBinomial, shifted_mean
 
 # With the losses that are no family of their own.
-FAMILIES = {**{name: families[name] for name in families}, "shifted binomial": ShiftedBinomial}
+FAMILIES = {
+    **{name: families[name] for name in families},
+    "shifted binomial": ShiftedBinomial,
+    "steep binomial": SteepBinomial,
+    "steepest binomial": lambda: SteepBinomial(4.0),
+}
 every_family = pytest.mark.parametrize("name", list(FAMILIES))
 law = settings(derandomize=True, deadline=None, max_examples=100)
 moderate = arrays(np.float64, 5, elements=st.floats(-30.0, 30.0))
@@ -98,7 +104,8 @@ def test_bounds_are_attained_so_that_no_smaller_ones_would_do(name):
     if family.slope_max is not None:
         assert np.abs(family.slope(eta, y)).max() > (1 - 1e-9) * family.slope_max
     if family.curvature_max is not None:
-        assert family.curvature(eta, y).max() > (1 - 1e-9) * family.curvature_max
+        near = eta[family.curvature(eta, y).argmax()] + np.linspace(-0.01, 0.01, 10001)
+        assert family.curvature(near, np.zeros_like(near)).max() > (1 - 1e-9) * family.curvature_max
 
 
 @every_family
@@ -136,8 +143,8 @@ def test_slopes_of_a_row_stay_in_an_interval_that_holds_zero(name, eta, y):
 @given(eta=moderate, y=responses)
 def test_slope_is_the_mean_minus_the_response(name, eta, y):
     family = FAMILIES[name]()
-    if family.link not in {"logit", "identity", "log"}:
-        return  # true of canonical links only
+    if not family.likelihood or family.link not in {"logit", "identity", "log"}:
+        return  # true of likelihoods with canonical links only
     np.testing.assert_allclose(family.slope(eta, y), family.dispersion * (family.mean(eta) - y), rtol=1e-14)
 
 
@@ -150,9 +157,11 @@ def test_a_logistic_family_ties_its_curvature_to_its_slope(name, eta):
         return
     for y in (np.zeros_like(eta), np.ones_like(eta)):
         share = np.abs(family.slope(eta, y))
-        tied = 4.0 * family.curvature_max * share * (1.0 - share)
+        tied, found = family.steepness * share * (1.0 - share), family.curvature(eta, y)
         # 1 - share keeps 1e-16 of 1, however small it is.
-        np.testing.assert_allclose(family.curvature(eta, y), tied, rtol=1e-12, atol=1e-15)
+        reached = (family.steepness == 1.0) | ((2.0 * y - 1.0) * eta < 0.0)
+        np.testing.assert_allclose(found[reached], tied[reached], rtol=1e-12, atol=5e-15)
+        assert (found <= tied * (1 + 1e-12) + 5e-15).all()
 
 
 @every_family
@@ -173,3 +182,28 @@ def test_the_shifted_mean_is_the_probability_at_which_a_predictor_minimises_the_
     np.testing.assert_allclose(chance * one + (1.0 - chance) * zero, 0.0, atol=1e-12)
     np.testing.assert_allclose(chance + shifted_mean(-eta), 1.0, rtol=1e-12)
     assert (np.diff(shifted_mean(np.linspace(-20.0, 20.0, 99))) > 0.0).all()
+
+
+steepnesses = st.sampled_from([1.0, 1.5, 2.0, 3.0, 4.0])
+
+
+@law
+@given(eta=moderate, truth=moderate, steepness=steepnesses)
+def test_a_steep_score_is_the_logistic_one_times_a_weight_of_the_predictor(eta, truth, steepness):
+    """So its mean is zero at the log odds, and its variance at most so many times its mean derivative."""
+    steep, one, zero = SteepBinomial(steepness), np.ones_like(eta), np.zeros_like(eta)
+    weight = steep.information(eta, one) / (expit(eta) * expit(-eta))
+    np.testing.assert_allclose(steep.slope(eta, one), -weight * expit(-eta), rtol=1e-12)
+    np.testing.assert_allclose(steep.slope(eta, zero), weight * expit(eta), rtol=1e-12)
+    chance = expit(truth)
+    mean = chance * steep.slope(eta, one) + (1.0 - chance) * steep.slope(eta, zero)
+    np.testing.assert_allclose(mean, weight * (expit(eta) - chance), rtol=1e-9, atol=1e-12)
+    assert ((weight >= 1 - 1e-12) & (weight <= steep.dispersion * (1 + 1e-12))).all()
+    assert (steep.information(eta, one) <= steep.information_max * (1 + 1e-15)).all()
+
+
+def test_a_loss_of_steepness_1_is_the_logistic_one():
+    eta, y = np.linspace(-9.0, 9.0, 50), np.arange(50) % 2.0
+    for name in ("loss", "slope", "curvature", "information"):
+        of = getattr(SteepBinomial(1.0), name)(eta, y)
+        np.testing.assert_allclose(of, getattr(Binomial(), name)(eta, y), rtol=1e-12)

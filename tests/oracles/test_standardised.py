@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ from dpglm.inference.interval_model import secant_design, weight_ratio
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, RowMapping, Standardisation
-from dpglm.methods import standardised
+from dpglm.methods import row_length, standardised
 from dpglm.rows import ArrayChunk
-from dpglm.typing import FloatMatrix
+from dpglm.typing import FloatMatrix, FloatVector
 from tests.silence import Silence
 
 SCHEMA = {"ill": ["no", "yes"], "age": (0, 400), "dose": (0, 50), "sex": ["F", "M"]}
@@ -41,7 +42,7 @@ def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _tail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows far out count less at every budget."""
-    monkeypatch.setattr(standardised, "NEGLIGIBLE", 0.0)
+    monkeypatch.setattr(row_length, "NEGLIGIBLE", 0.0)
 
 
 def frame(n: int = 6000) -> pd.DataFrame:
@@ -82,7 +83,7 @@ def test_estimates_are_those_of_weighted_maximum_likelihood() -> None:
     weights = np.minimum(1.0, 1.0 / np.square(rows).sum(axis=1))
     assert np.mean(weights < 1.0) > 0.01
     # A class is as wide as a fifth of the length of numbers: the weight that is told is about what is lost.
-    assert 0.0 < fit._record.scales.weight_lost <= standardised.MOST_LOST
+    assert 0.0 < fit._record.scales.weight_lost <= row_length.MOST_LOST
     assert np.mean(1.0 - weights) == pytest.approx(fit._record.scales.weight_lost, abs=0.005)
     columns = np.column_stack([np.ones(len(table)), table["sex"] == "M", table["age"], table["dose"]])
     peer = sm.GLM(table["ill"] == "yes", columns, family=sm.families.Binomial(), freq_weights=weights).fit()
@@ -91,6 +92,61 @@ def test_estimates_are_those_of_weighted_maximum_likelihood() -> None:
     np.testing.assert_allclose(fit.params[order], peer.params, atol=close)
     plain = sm.GLM(table["ill"] == "yes", columns, family=sm.families.Binomial()).fit()
     assert np.abs(plain.params - peer.params).max() > 100.0 * close  # the weights tell
+
+
+@pytest.mark.usefixtures("_silent", "_tail")
+@pytest.mark.parametrize("steepness", [2.0, 4.0])
+def test_a_steep_fit_solves_the_logistic_score_with_weights_of_its_predictors(
+    steepness: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standardised, "STEEP_FROM", (0.0, math.inf if steepness == 2.0 else 0.0))
+    table = frame()
+    fit = dpglm.fit(FORMULA, table, **EXACT)
+    assert fit._record.scales.steepness == steepness
+    rows, _ = fit._record.row_map.coded(table)
+    weights = np.minimum(1.0, 1.0 / np.square(rows).sum(axis=1))
+    eta, y = rows @ fit._record.coded, np.asarray(table["ill"] == "yes")
+    near = 1.0 / (1.0 + np.exp(-steepness * np.abs(eta)) / (2.0 * steepness - 1.0)) / expit(np.abs(eta))
+    assert near.max() == pytest.approx(2.0 - 1.0 / steepness, rel=1e-3)
+    size = np.linalg.norm(rows.T @ weights)
+    assert np.linalg.norm(rows.T @ (weights * near * (expit(eta) - y))) < 1e-6 * size
+    assert np.linalg.norm(rows.T @ (weights * (expit(eta) - y))) > 1e-4 * size  # the logistic score is not 0
+    released = fit._record.released
+    found = (rows.T * (weights * near * expit(eta) * expit(-eta))) @ rows
+    np.testing.assert_allclose(released.information, found, atol=1e-5 * np.trace(found))
+    assert released.dispersion == 2.0 - 1.0 / steepness
+
+
+FEW = {"y": ["0", "1"], **{f"x{j}": {"bounds": (-4, 4), "mean": 0, "sd": 1} for j in range(3)}}
+
+
+def test_with_few_rows_intervals_of_a_steep_loss_cover() -> None:
+    """800 rows, 150 fits, standard normal columns and slopes of .5, -.5 and 0; seeds are fixed.
+
+    Intervals that cover .95 fail here with a probability below 1e-6 for each slope; those half as long as
+    they should be, which cover .67, pass with one below 1e-5.
+    """
+    truth, held, names = np.array([0.5, -0.5, 0.0]), np.zeros(3), ["x0", "x1", "x2"]
+    X = np.random.default_rng(7).normal(size=(800, 3)).clip(-4, 4)
+    for seed in range(150):
+        y = np.random.default_rng(1000 + seed).random(800) < expit(0.2 + X @ truth)
+        table = pd.DataFrame(X, columns=names).assign(y=np.where(y, "1", "0"))
+        fit = dpglm.fit("y ~ x0 + x1 + x2", table, schema=FEW, privacy=(1.0, 1e-6), seed=seed, progress=False)
+        assert fit._record.scales.steepness > 1.0
+        ends = fit.conf_int().loc[names].to_numpy()
+        held += (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+    assert (held >= 126).all(), held
+    assert "even odds count more" in " ".join(str(fit.summary()).split())
+
+
+def test_a_plan_expects_the_loss_that_so_few_rows_lead_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slopes() -> FloatVector:
+        plan = dpglm.plan("y ~ x0 + x1 + x2", FEW, n=800, privacy=(1.0, 1e-6))
+        return np.asarray(plan.expected().std_error)[1:]
+
+    steep = slopes()
+    monkeypatch.setattr(standardised, "STEEP_FROM", (math.inf, math.inf))
+    assert (steep < 0.8 * slopes()).all()
 
 
 @pytest.mark.usefixtures("_tail")

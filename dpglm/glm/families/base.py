@@ -35,8 +35,9 @@ class Family(ABC):
     slope_max: ClassVar[float | None]
     # Length of an interval that holds 0 and every slope of a row, whatever eta; None where there is none.
     slope_range: ClassVar[float | None] = None
-    # Whether, in the margin, the slope is -a and the curvature a(1 - a) for an a in (0, 1).
+    # Whether, in the margin, the slope is -a and the curvature at most `steepness` a(1 - a), a in (0, 1).
     logistic: ClassVar[bool] = False
+    steepness: float = 1.0
     # Two levels, coded 0 and 1; counts from 0 to a declared bound; numbers between declared bounds; or levels
     # in their order, of which each row asks whether somebody is above one.
     response_kind: ClassVar[ResponseKind] = "number"
@@ -95,6 +96,10 @@ class Family(ABC):
         """The family whose loss predicts best from noisy scores; the same one where there is none."""
         return self
 
+    def steeper(self, steepness: float) -> Family:
+        """The family of the same model whose loss tells more through noise; the same one where none does."""
+        return self
+
     def with_bound(self, bound: float) -> Family:
         """The family for responses up to a declared bound; the same one where no bound enters."""
         return self
@@ -110,6 +115,15 @@ class Family(ABC):
     @abstractmethod
     def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         """Second derivative of the loss in ``eta``, >= 0."""
+
+    def information(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        """Second derivative of the mean loss of rows at ``eta``, where the model holds; shape (k,)."""
+        return self.curvature(eta, y)
+
+    @property
+    def information_max(self) -> float | None:
+        """Bound on what `information` gives."""
+        return self.curvature_max
 
     def curvature_total(self, slopes: FloatVector) -> float:
         """A bound on the sum of second derivatives of rows whose first ones are at most these, shape (k,)."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, hyp2f1, log_expit, logit
 
+from dpglm.errors import MethodError
 from dpglm.glm.families.base import Family, ResponseKind, families
 from dpglm.typing import FloatVector
 
 # Log odds by which a shifted loss wants rows on the right side.
 SHIFT: Final = 2.0
 SHIFTED: Final = "shifted logit"
+# Log odds of a mean that is expected are finite.
+_LEAST_MEAN: Final = 1e-12
 
 
 @families.register("binomial", "logistic")
@@ -34,7 +38,6 @@ class Binomial(Family):
     name: ClassVar[str] = "binomial"
     link: ClassVar[str] = "logit"
     slope_max: ClassVar[float | None] = 1.0
-    curvature_max: ClassVar[float | None] = 0.25
     third_derivative_bound: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
     logistic: ClassVar[bool] = True
@@ -42,11 +45,18 @@ class Binomial(Family):
     score_weight_max: ClassVar[float] = 0.25
     prediction_penalty: ClassVar[str] = "l1"
 
+    @property
+    def curvature_max(self) -> float | None:
+        return self.steepness / 4.0
+
     def expected_weight(self, mean: float, explained: float) -> float:
         return mean * (1.0 - mean) * (1.0 - explained)
 
     def shifted(self) -> Family:
         return ShiftedBinomial()
+
+    def steeper(self, steepness: float) -> Family:
+        return SteepBinomial(steepness) if type(self) is Binomial else self
 
     def of_periods(self, share: float) -> Family:
         return Hazard(share)
@@ -63,7 +73,7 @@ class Binomial(Family):
         return tail / (1.0 + tail) ** 2
 
     def curvature_total(self, slopes: FloatVector) -> float:
-        return float(slopes.sum())  # a(1 - a) <= a, as y is 0 or 1
+        return self.steepness * float(slopes.sum())  # a(1 - a) <= a, as y is 0 or 1
 
     def ball_slope(self, eta: Any, y: float) -> Any:
         return (1 + (eta / 2).tanh()) / 2 - y
@@ -117,6 +127,102 @@ class ShiftedBinomial(Binomial):
 
     def mean(self, eta: FloatVector) -> FloatVector:
         return shifted_mean(eta)
+
+
+@dataclass(frozen=True)
+class SteepBinomial(Binomial):
+    r"""A loss whose mean is least at the log odds, as the logistic one's, and that pulls harder near them.
+
+    With C the steepness, m = (2y - 1) eta and u = 1 / (1 + exp(-C abs(eta)) / (2C - 1)), its slope in m is -u
+    for m < 0 and -exp(-m) u for m > 0. That is v(eta) times the logistic slope, v = u / sigmoid(abs(eta)):
+    rows near even odds count 2 - 1/C times, others less, and all of them by their predictor alone. So
+    ``eta`` are log odds. At eta = 0 a row pulls with 1 - 1/(2C) instead of 1/2, beside the same noise.
+
+    With a the size of the slope, the curvature is at most C a(1 - a), and reaches that where m < 0: no loss
+    of this kind with log odds is steeper under that bound. C = 1 gives the logistic loss. At a given
+    predictor the variance of the slope is v times its mean derivative, at most 2 - 1/C times.
+
+    Parameters
+    ----------
+    steepness : float
+        C, from 1 to 4; another one is a MethodError.
+
+    References
+    ----------
+    Buja, Stuetzle and Shen (2005), "Loss functions for binary class probability estimation and
+    classification", for the weights that keep the log odds.
+
+    Examples
+    --------
+    >>> SteepBinomial(2.0).slope(np.zeros(2), np.array([0.0, 1.0]))
+    array([ 0.75, -0.75])
+    """
+
+    steepness: float = 2.0
+
+    likelihood: ClassVar[bool] = False
+    score_weight_max: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.steepness <= 4.0:
+            raise MethodError(
+                f"a loss of steepness {self.steepness!r}", expected="1 to 4", remedy="Leave it to the method."
+            )
+
+    @property
+    def curvature_max(self) -> float | None:
+        # Where m > 0 and s = exp(-C m) is a root of (C - 1)^2 s^2 - b k s + k^2, k = 2C - 1.
+        c, k = self.steepness, 2.0 * self.steepness - 1.0
+        b = c * c + 2.0 * c - 2.0
+        s = 2.0 * k / (b + math.sqrt(b * b - 4.0 * (c - 1.0) ** 2))
+        return float(k * s ** (1.0 / c) * (k - (c - 1.0) * s) / (k + s) ** 2)
+
+    @property
+    def dispersion(self) -> float:
+        return 2.0 - 1.0 / self.steepness
+
+    @property
+    def information_max(self) -> float | None:
+        return self.dispersion / 4.0
+
+    def expected_weight(self, mean: float, explained: float) -> float:
+        at = np.asarray([logit(np.clip(mean, _LEAST_MEAN, 1.0 - _LEAST_MEAN))])
+        return float(self.information(at, at)[0]) * (1.0 - explained)
+
+    def steeper(self, steepness: float) -> Family:
+        return self
+
+    def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        # The integral of the slope from the far right on: beyond 0 a series in exp(-m), then a logarithm.
+        margin, times = (2.0 * y - 1.0) * eta, 2.0 * self.steepness - 1.0
+        step, right = 1.0 / self.steepness, np.exp(-np.maximum(margin, 0.0))
+        series = right * hyp2f1(1.0, step, 1.0 + step, -(right**self.steepness) / times)
+        below = np.maximum(-margin, 0.0)
+        tail = np.log((times + np.exp(-self.steepness * below)) / (times + 1.0))
+        return np.asarray(series + below + step * tail)
+
+    def slope(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        sign = 2.0 * y - 1.0
+        times, tail = self._parts(eta)
+        return -sign * np.exp(-np.maximum(sign * eta, 0.0)) * (times / (times + tail))
+
+    def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        margin = (2.0 * y - 1.0) * eta
+        times, tail = self._parts(eta)
+        right = np.exp(-np.maximum(margin, 0.0)) * (times - (self.steepness - 1.0) * tail)
+        return np.asarray(times * np.where(margin < 0.0, self.steepness * tail, right) / (times + tail) ** 2)
+
+    def information(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        times, tail = self._parts(eta)
+        return np.asarray(times / (times + tail) * expit(-np.abs(eta)))
+
+    def ball_slope(self, eta: Any, y: float) -> Any:
+        size, sign, times = abs(eta), 2.0 * y - 1.0, 2.0 * self.steepness - 1.0
+        return -sign * (-(sign * eta + size) / 2).exp() * (times / (times + (-self.steepness * size).exp()))
+
+    def _parts(self, eta: FloatVector) -> tuple[float, FloatVector]:
+        """2 C - 1, and exp(-C abs(eta)): u is the first over the sum of both."""
+        return 2.0 * self.steepness - 1.0, np.exp(-self.steepness * np.abs(eta))
 
 
 @families.register("ordinal", "cratio")

@@ -115,7 +115,7 @@ class SubmodelMinimisers(Release):
             if len(self.minimisers) > 1 and not self._together(minimiser):
                 raise MethodError(
                     "minimisers whose claims do not join",
-                    expected="Gaussian noise of one scale, logistic losses, ridges of at least 2 scale^2",
+                    expected="Gaussian noise of one scale, logistic losses, ridges of 2 steepness scale^2",
                     remedy=_REMEDY,
                 )
 
@@ -127,7 +127,7 @@ class SubmodelMinimisers(Release):
             and minimiser.claimed_epsilon is None
             and minimiser.scale == self.minimisers[0].scale
             and np.ndim(minimiser.ridge) == 0
-            and minimiser.least_ridge >= 2.0 * minimiser.scale**2
+            and minimiser.least_ridge >= 2.0 * minimiser.family.steepness * minimiser.scale**2
         )
 
     @cached_property
