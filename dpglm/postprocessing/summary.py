@@ -197,8 +197,8 @@ def scale_notes(record: FitRecord) -> tuple[str, ...]:
         times = plain_number(2.0 - 1.0 / record.scales.steepness)
         notes = (
             *notes,
-            "There is more noise than chance in the sample. So rows near even odds count more, up to "
-            f"{times} times, which changes coefficients where the model is wrong only.",
+            f"Noise outweighs sampling, so rows near even odds count more, up to {times} times. Where the "
+            "model is wrong, coefficients are those of the rows that count.",
         )
     if (record.scales.weight_lost or 0.0) < LEAST_LOST:
         return notes
