@@ -176,6 +176,7 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
         ({"scales": {**SCALES, "deviations": [0.0]}}, "scales that are not positive"),
         ({"scales": {**SCALES, "longer": 0.0}}, "scales that are not positive"),
         ({"scales": {**SCALES, "weight_lost": 1.5}}, "scales.weight_lost"),
+        ({"scales": {**SCALES, "steepness": 0.5}}, "scales.steepness"),
         ({"n_rows": -1}, "n_rows"),
         ({"n_rows": 1.5}, "n_rows"),
         ({"terms": [["age", [5]]]}, "term"),
