@@ -117,7 +117,9 @@ def test_expected_standard_errors_hold_on_tables_with_rare_levels(
     name: str, share: float, epsilon: float
 ) -> None:
     real = require(name)
-    found, told = ratios(real.formula(), real.frame(), real.schema(), epsilon)
+    # At epsilon 1 a fit of Adult tells of 0 to 13 of a hundred coefficients, most of nine fits of 2: with
+    # three fits chance would say which are judged.
+    found, told = ratios(real.formula(), real.frame(), real.schema(), epsilon, fits=9)
     close = (found > 0.4) & (found < 2.5)
     # Expectations take variables as independent. In Adult, years of education and its levels are the same
     # twice, husbands are married, and who has no class of work has no occupation: a third of its coefficients
