@@ -23,9 +23,8 @@ from dpglm.privacy.events import (
 from dpglm.typing import FloatMatrix, FloatVector
 
 _WHY = (
-    "Of several losses one is minimised. Which one follows from numbers that were released before, and each "
-    "costs the same: a loss whose curvature is up to C times as large has a ridge C times as large, and the "
-    "noise of its information is larger in proportion."
+    "Where one of several releases is run, which one follows from numbers that were released before. None "
+    "costs more than the first, which is paid."
 )
 # Of these a smaller number is a stronger promise.
 _ORDERED = (ApproximateEvent, GaussianEvent, PureEvent, PerturbedEvent)
@@ -59,7 +58,7 @@ class Either(Wrapper):
                 costs = other.events(relation), self.inner.events(relation)
                 alike = len(costs[0]) == len(costs[1])
                 if not alike or not all(map(_is_no_dearer, *costs)):  # proof: price
-                    raise release_error("releases of which the first costs less", "one that costs the most")
+                    raise release_error("releases of which the first costs less", "the dearest one first")
             promises = ("assumptions", "covers", "weighs", "reads", "shortens")
             if any(getattr(self.inner, name) != getattr(other, name) for name in promises):  # proof: alike
                 raise release_error("releases that promise different things", "some that promise the same")

@@ -70,7 +70,7 @@ LEAST_SHARE, MOST_SHARE = 0.01, 0.5
 UNIFORM_SHARE: Final = math.sqrt(1.0 / 12.0)
 # Steepness of the losses that are minimised from so much noise on, in units of the sampling variance: rows
 # near even odds then count more, which makes noise smaller and, where the model is wrong, changes what is
-# estimated. Set, with `MOST_LOST_EVER`, on two tables (pima, heart disease) and designs with few rows.
+# estimated. Set, with `MOST_LOST_EVER`, on two tables and designs with few rows, see ``docs/methods.md``.
 STEEPNESSES: Final = (2.0, 4.0)
 STEEP_FROM: Final = (3.0, 15.0)
 LOSSES: Final = Fact(

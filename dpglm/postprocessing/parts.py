@@ -76,6 +76,11 @@ class MeasuredScales:
     residual_cut: float | None = None
     steepness: float = field(default=1.0, metadata=LATER)
 
+    @property
+    def at_even_odds(self) -> float:
+        """How many times as much rows at even odds count as those far from them."""
+        return 2.0 - 1.0 / self.steepness
+
     def long_rows(self, norm: float) -> str:
         """What becomes of rows longer than ``norm``, in words."""
         how = f"rows longer than {norm:.4g}"

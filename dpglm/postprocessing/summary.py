@@ -194,7 +194,7 @@ def scale_notes(record: FitRecord) -> tuple[str, ...]:
             "number than at the other, its coefficient is that of the bulk of the rows.",
         )
     if record.scales.steepness > 1.0:
-        times = plain_number(2.0 - 1.0 / record.scales.steepness)
+        times = plain_number(record.scales.at_even_odds)
         notes = (
             *notes,
             f"Noise outweighs sampling, so rows near even odds count more, up to {times} times. Where the "

@@ -98,13 +98,13 @@ def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | flo
     if record.scales is None:
         return ()
     moments, cut = list(record.scales.moments.items())[:MOST_ROWS], record.scales.residual_cut
-    steepness = record.scales.steepness
+    times = record.scales.at_even_odds
     unit = "Poisson standard deviations" if record.link == "log" else "units of the response"
     return (
         *((f"Mean and standard deviation of {shown(name, 60)}, as used", pair) for name, pair in moments),
         ("Share of all weight that long rows lose, as their classes tell", record.scales.weight_lost),
         *([(f"Residuals are cut at, in {unit}", cut)] if cut is not None else []),
-        *([("Rows at even odds count, times", 2.0 - 1.0 / steepness)] if steepness > 1.0 else []),
+        *([("Rows at even odds count, times", times)] if times > 1.0 else []),
     )
 
 
