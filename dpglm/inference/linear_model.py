@@ -24,12 +24,12 @@ ROUNDS = 5
 # A number is hidden if the information shows less than this share of the variance that it is coded for, and
 # less about it beside the other terms than this many times the noise. It masks all others if it may move
 # predictors by more than this standard deviation, which the score leaves possible with so many deviations of
-# its noise. Set on two numbers with correlations 0, .8 and .95, of which one is declared 8 to 100 standard
-# deviations wide to each side, in three families.
+# its noise, and if the information shows less of it than this many times the noise. Set on two numbers with
+# correlations 0, .8 and .95, one of them 8 to 1,000 standard deviations wide to each side, in three families.
 LITTLE_SEEN: Final = 0.25
 LEAST_ALONE: Final = 5.0
 MOST_MOVED: Final = 0.2
-POSSIBLE: Final = 1.645
+POSSIBLE, CLEARLY = 1.645, 3.0
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,10 @@ class LinearModel:
     def masking(self) -> tuple[Spread, ...]:
         """Hidden numbers that may move predictors so far that no other coefficient can be told.
 
-        Neighbours take up what they explain. In a logistic model a strong effect that is left out draws all
-        others towards 0, whatever it is correlated with, and in one of counts it is in the intercept.
+        Neighbours take up what they explain, and a logistic model draws all others towards 0.
         """
-        return tuple(spread for spread in self.spreads if spread.hidden and spread.moves > MOST_MOVED)
+        unclear = (spread for spread in self.spreads if spread.seen < CLEARLY * spread.noise)
+        return tuple(spread for spread in unclear if spread.hidden and spread.moves > MOST_MOVED)
 
     @cached_property
     def sampling(self) -> FloatMatrix:

@@ -1,4 +1,4 @@
-"""Releases on rows that a public map makes of coded ones: coordinates, standardised rows, their lengths."""
+"""Releases on rows that a public map makes of coded ones: standardised rows, and their lengths."""
 
 from __future__ import annotations
 
@@ -164,65 +164,6 @@ class MappedSum:
 
     def finished(self, noisy: FloatVector) -> FloatVector:
         return self.inner.finished(noisy)
-
-
-@dataclass(frozen=True)
-class Coordinates(RowMapping):
-    """Numbers in [-1, 1] from coded rows, behind a group, as `ColumnSums` reads them; not of rows of zeros.
-
-    Parameters
-    ----------
-    constant : (int, float)
-        Column of the constant and its value in every row that can be used.
-    columns : tuple of (int, float)
-        Columns of the numbers and their value per declared range, the middle being 0.
-    response : bool
-        Whether the response, less its offset, is one more number, the last.
-    """
-
-    label = "means and standard deviations"
-
-    constant: tuple[int, float]
-    columns: tuple[tuple[int, float], ...]
-    response: bool = False
-
-    @property
-    def fact(self) -> Fact:
-        return Fact("Numbers", "in declared ranges")
-
-    def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
-        return _Coordinates(rows, self), at
-
-    def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
-        return at
-
-    def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
-        X = np.zeros((size, len(rows.y)), dtype=np.float32)
-        X[self.constant[0]] = self.constant[1]
-        for (at, value), numbers in zip(self.columns, rows.X[1:], strict=False):
-            X[at] = 0.5 * value * numbers
-        return ArrayChunk(X, rows.X[-1].astype(np.float64) if self.response else rows.y, None)
-
-
-class _Coordinates(RowView):
-    def __init__(self, rows: Rows, mapping: Coordinates) -> None:
-        super().__init__(rows)
-        self._mapping = mapping
-
-    @property
-    def size(self) -> int:
-        return 1 + len(self._mapping.columns) + self._mapping.response
-
-    def view(self, chunk: RowChunk) -> RowChunk:
-        at, value = self._mapping.constant
-        with np.errstate(all="ignore"):
-            coordinates = np.empty((self.size, chunk.count), dtype=np.float32)
-            coordinates[0] = np.where(chunk.entries[at] > 0.5 * value, 0.0, -1.0)
-            for out, (column, each) in zip(coordinates[1:], self._mapping.columns, strict=False):
-                np.multiply(2.0 / each, chunk.entries[column], out=out)
-            if self._mapping.response:
-                coordinates[-1] = chunk.y if chunk.offset is None else chunk.y - chunk.offset
-        return ArrayChunk(coordinates, chunk.y, None, chunk.share, chunk.share)
 
 
 @dataclass(frozen=True)

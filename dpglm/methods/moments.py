@@ -59,7 +59,7 @@ class Moments(Method):
     learn_scale : bool
         Whether the prior's scale for slopes, levels and other terms is the one that fits the release best.
     scales : {"measured", "declared"}
-        How numbers and the response are scaled. ``"measured"`` spends 5 % of mu squared on means and standard
+        How numbers and the response are scaled. ``"measured"`` spends 7 % of mu squared on means and standard
         deviations, and 5 % on where residuals are to be cut; rows far out count less. ``"declared"`` cuts
         nothing and weighs all rows alike; wide bounds then cost precision.
 

@@ -1,9 +1,10 @@
 """Objective perturbation on rows in measured standard deviations.
 
-First come sums of numbers and of their squares; declared ranges decide how much noise these have, and nothing
-else. For intervals three releases follow: classes of row length; the perturbed minimiser on rows that are
-standardised, of which long ones count less; the information matrix on the same rows. For predictions, and for
-a short list, it is the minimiser alone, on rows that are shortened.
+First come sums of numbers and of their squares, within declared ranges and then within closer ones: declared
+ranges decide how much noise the first ones have, and how close the others are. For intervals three releases
+follow: classes of row length; the perturbed minimiser on rows that are standardised, of which long ones count
+less; the information matrix on the same rows. For predictions, and for a short list, it is the minimiser
+alone, on rows that are shortened.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.binomial import SHIFTED
-from dpglm.glm.penalties.base import Penalty, TermColumns
+from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.elastic_net import NoPenalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import ExpectedRows
@@ -26,10 +27,18 @@ from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.either import Either
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.mechanisms.mapped import LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.score_norms import ScoreNorms
 from dpglm.methods.base import Ask, Geometry, Problem
+from dpglm.methods.measured_numbers import (
+    LEAST_SHARE,
+    MOST_SHARE,
+    MeasuredNumbers,
+    number_columns,
+    number_looks,
+    number_sums,
+)
 from dpglm.methods.perturbed_objective import (
     RESIDUAL_SHARE,
     calibrated_ridge,
@@ -51,23 +60,19 @@ from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.privacy.events import Fact
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import FloatMatrix
 
 # What a guarantee takes for granted where scales are not measured.
 KNOWN: Final = "means and standard deviations that are declared as known were released before, or published"
-# Share of mu squared (pure: of epsilon) for the sums and the classes, and that of the classes in it.
-MEASURED_SHARE: Final = 0.05
-MEASURED_SHARE_PURE: Final = 0.1
-CLASSES_SHARE: Final = 0.4
+# Share of mu squared (pure: of epsilon) for the sums and the classes, and that of the classes in it; each of
+# the two looks at the sums has half of the rest.
+MEASURED_SHARE: Final = 0.07
+MEASURED_SHARE_PURE: Final = 0.14
+CLASSES_SHARE: Final = 0.15
 # Without intervals rows are shortened to this many typical lengths: with a shifted loss about all are, so
 # that none is weak; else few are.
 SHORTENED: Final = 0.7
 FEW_SHORTENED: Final = 1.25
-# A standard deviation is taken to be at least so many of its noise's and this share of the declared range,
-# and at most that of a number which is at either end of it.
-LEAST_NOISE: Final = 3.0
-LEAST_SHARE, MOST_SHARE = 0.01, 0.5
-UNIFORM_SHARE: Final = math.sqrt(1.0 / 12.0)
 # Steepness of the losses that are minimised from so much noise on, in units of the sampling variance: rows
 # near even odds then count more, which makes noise smaller and, where the model is wrong, changes what is
 # estimated. Set, with `MOST_LOST_EVER`, on two tables and designs with few rows, see ``docs/methods.md``.
@@ -135,8 +140,8 @@ def shortened_releases(problem: Problem, privacy: Privacy, penalty: Penalty) -> 
     last = Mapped(minimiser, Standardisation(shortens=True))
     if not share:
         return (last,)
-    sums, coordinates = number_sums(problem, privacy)
-    return Mapped(sums.at_price(scales.measured_price, privacy.relation), coordinates), last
+    look = scales.measured_price * (0.5 if privacy.definition == "pure" else math.sqrt(0.5))
+    return *number_looks(problem, privacy, look), last
 
 
 def _measured_share(problem: Problem, privacy: Privacy) -> float:
@@ -144,27 +149,6 @@ def _measured_share(problem: Problem, privacy: Privacy) -> float:
     if problem.moments is not None:
         return 0.0
     return MEASURED_SHARE_PURE if privacy.definition == "pure" else MEASURED_SHARE
-
-
-def number_sums(
-    problem: Problem, privacy: Privacy, *, response: bool = False
-) -> tuple[ColumnSums, Coordinates]:
-    """Of numbers that are to be measured, and of their squares, before they have a price.
-
-    Those are numbers that can be standardised, unless their moments are known, and the ``response``, last.
-    """
-    constant, slopes = number_columns(problem.geometry)
-    if problem.moments is not None:
-        slopes = ()
-    sums = ColumnSums(
-        missing=(False,) * (len(slopes) + response),
-        levels=(),
-        groups=1,
-        count_rows=True,  # of rows that can be used, which is private under both relations
-        law="laplace" if privacy.definition == "pure" else "gaussian",
-        scale=1.0,
-    )
-    return sums, Coordinates(constant, slopes, response)
 
 
 def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...]:
@@ -200,17 +184,14 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
         last = (*last, *between, _of_losses(curvature, steep))
     if problem.moments is not None:
         return last
-    first, second = (
-        price(share) * part ** (1.0 if pure else 0.5) for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
+    look, lengths = (
+        price(share) * part ** (1.0 if pure else 0.5) for part in (0.5 * (1.0 - CLASSES_SHARE), CLASSES_SHARE)
     )
     sums, coordinates = number_sums(problem, privacy)
     classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,), count_rows=relation == "add-remove")
     edges = LengthClasses(tuple(length_edges(usual).tolist()), coordinates.constant)
-    return (
-        Mapped(sums.at_price(first, relation), coordinates),
-        Mapped(classes.at_price(second, relation), edges),
-        *last,
-    )
+    counted = Mapped(classes.at_price(lengths, relation), edges)
+    return *number_looks(problem, privacy, look), counted, *last
 
 
 def _of_losses(release: PerturbedMinimiser | Information, steep: bool) -> Release:
@@ -258,17 +239,15 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
             longer = usual_length(problem, noise_of_score(plan), moments, None)
             excess = 0.0 if known is None else excess_noise(geometry, noise_of_score(plan), moments, known)
     else:
-        sums, *classes = plan.of_kind(ColumnSums)
-        answer = ask(plan.releases[0])
-        rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
-        means, deviations = means_and_deviations(answer[1:], sums.deviations[1:], rows)
-        moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
+        measured = MeasuredNumbers.of(plan, ask)
+        rows, moments = measured.rows, geometry.moments_at(measured.places(names))
         if not shortened:
-            counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
+            classes = plan.of_kind(ColumnSums)[-1]
+            counts = ask(plan.releases[2], geometry.row_matrix(moments, 1.0).ravel())
             free = free_length(geometry, noise_of_score(plan), moments, rows)
             excess = excess_noise(geometry, noise_of_score(plan), moments, rows)
             edges = length_edges(geometry.standardised(moments, 1.0))
-            edge, lost = row_length(classes[0], counts, edges, rows, free, excess)
+            edge, lost = row_length(classes, counts, edges, rows, free, excess)
             longer = math.sqrt(edge)
     natural = np.array([moments[name] for name in names])
     steepness = _steepness(plan, excess)
@@ -306,43 +285,3 @@ def _expected_moments(problem: Problem, rows: ExpectedRows) -> Mapping[str, tupl
         variance = float(rows.moments[column, column]) / unit**2 - mean**2
         places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
     return problem.geometry.moments_at(places)
-
-
-def number_columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, float], ...]]:
-    """Column of the constant and its value; those of the numbers, and their values per declared range."""
-
-    def place(term: TermColumns) -> tuple[int, float]:
-        return term.start, float(term.table[0, 0])
-
-    (constant,) = (place(term) for term in geometry.term_columns if term.kind == "intercept")
-    slopes = (place(term) for term in geometry.term_columns if term.label in geometry.standardisable)
-    return constant, tuple(slopes)
-
-
-def means_and_deviations(
-    sums: FloatVector, noise: FloatVector, rows: float
-) -> tuple[list[float], list[float]]:
-    """Means and standard deviations as shares of the declared ranges, of numbers in [-1, 1].
-
-    Sums of each number and of its square, and the standard deviations of their noise, shape (2 k,).
-    """
-    means, _ = _pooled(sums[::2] / rows, noise[::2] / rows, 0.0)
-    squares, noise = 0.5 + sums[1::2] / rows, noise[1::2] / rows
-    squares, noise = _pooled(squares, noise, float(squares.mean()))
-    means = np.clip(means, -1.0, 1.0)
-    # In numbers that are twice a share; what noise alone makes is no more than a uniform number has.
-    least = np.clip(LEAST_NOISE * noise, (2.0 * LEAST_SHARE) ** 2, (2.0 * UNIFORM_SHARE) ** 2)
-    deviations = np.sqrt(np.clip(squares - means**2, least, (2.0 * MOST_SHARE) ** 2))
-    return (0.5 * means).tolist(), (0.5 * deviations).tolist()
-
-
-def _pooled(values: FloatVector, noise: FloatVector, centre: float) -> tuple[FloatVector, FloatVector]:
-    """Values drawn towards a centre where noise alone would scatter them so; and the noise that is left.
-
-    The estimate of James and Stein (1961): it helps from three values on.
-    """
-    if len(values) < 3:
-        return values, noise
-    spread = float(np.mean((values - centre) ** 2))
-    kept = max(1.0 - float(np.mean(noise**2)) / spread, 0.0) if spread else 0.0
-    return centre + kept * (values - centre), noise * math.sqrt(kept + (1.0 - kept) / len(values))

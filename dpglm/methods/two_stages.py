@@ -1,9 +1,10 @@
 """Linear regression in two stages: moments on standardised rows, then the score of residuals that are cut.
 
-Declared ranges decide how much noise the first sums have, and nothing else: means and standard deviations of
-the numbers and of the response. The first second moments are taken on rows and responses in these units, and
-give a point and the residual standard deviation. Residuals at that point are a response of small range: their
-second moments have less noise, and the noise of X'X multiplies only what the point is wrong by.
+Declared ranges decide how much noise the first sums have, of means and standard deviations of the numbers and
+of the response; numbers are looked at again within closer ranges. The first second moments are taken on rows
+and responses in these units, and give a point and the residual standard deviation. Residuals at that point
+are a response of small range: their second moments have less noise, and the noise of X'X multiplies only what
+the point is wrong by.
 
 Residuals are cut where noise and the cut together cost least. Classes of their size and sign say how much is
 cut off: its mean is given back, and standard errors hold what its correlation with a number may be.
@@ -34,6 +35,7 @@ from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
 from dpglm.mechanisms.score_norms import SPREAD, ResidualNorms
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Geometry, Problem
+from dpglm.methods.measured_numbers import MOST_SHARE, MeasuredNumbers, number_looks, number_sums
 from dpglm.methods.normal_equations import (
     LATENT,
     SHARES,
@@ -45,14 +47,7 @@ from dpglm.methods.normal_equations import (
 from dpglm.methods.residual_cut import COUNT_CUTS, CUTS, Cut
 from dpglm.methods.row_length import GROWTH, free_length, length_edges, row_length, usual_length
 from dpglm.methods.score_spread import asked_spread, share_of_spread, spread_releases, weighting
-from dpglm.methods.standardised import (
-    CLASSES_SHARE,
-    MEASURED_SHARE,
-    MOST_SHARE,
-    expected_geometry,
-    means_and_deviations,
-    number_sums,
-)
+from dpglm.methods.standardised import CLASSES_SHARE, MEASURED_SHARE, expected_geometry
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.calibration import Target
@@ -93,8 +88,11 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
     usual = geometry.standardised(geometry.moments_at(largest), 1.0)
     sums, coordinates = number_sums(problem, privacy, response=True)
-    first = sums.at_price(price(MEASURED_SHARE * (1.0 - CLASSES_SHARE)), relation)
-    measured = [Mapped(first, of_response(problem, coordinates))]
+    look = price(MEASURED_SHARE * 0.5 * (1.0 - CLASSES_SHARE))
+    measured = [
+        Mapped(each.inner, of_response(problem, each.mapping))
+        for each in number_looks(problem, privacy, look, response=True)
+    ]
 
     def classes(count: int) -> ColumnSums:
         return replace(sums, missing=(), levels=(count + 1,), count_rows=relation == "add-remove")
@@ -103,7 +101,7 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
         lengths = classes(len(GROWTH))
         edges = LengthClasses(tuple(length_edges(usual).tolist()), coordinates.constant)
         measured.append(Mapped(lengths.at_price(price(MEASURED_SHARE * CLASSES_SHARE), relation), edges))
-    spent = MEASURED_SHARE * (1.0 if len(measured) == 2 else 1.0 - CLASSES_SHARE)
+    spent = MEASURED_SHARE * (1.0 if _measures_lengths(problem) else 1.0 - CLASSES_SHARE)
     span, bound = Span(usual.term_columns), _bound(problem)
     cuts = CUTS if bound is None else COUNT_CUTS
     sizes = classes(2 * len(cuts)).at_price(price(SIZES_SHARE), relation)
@@ -152,31 +150,27 @@ def _bound(problem: Problem) -> float | None:
 def _measured(problem: Problem, plan: PricedReleases, ask: Ask) -> tuple[MeasuredScales, float, float, float]:
     """Scales of the rows, mean and standard deviation of the coded response, and the noise of the mean."""
     geometry, names = problem.geometry, problem.geometry.standardisable
-    sums, *counted = plan.of_kind(ColumnSums)
-    answer = ask(plan.releases[0])
-    rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
-    numbers, noise = answer[1:], sums.deviations[1:]
-    (mean,), (deviation,) = means_and_deviations(numbers[-2:], noise[-2:], rows)
-    longer, lost = 1.0, None
+    measured = MeasuredNumbers.of(plan, ask, response=True)
+    rows, longer, lost = measured.rows, 1.0, None
     if problem.moments is not None:
         moments = dict(problem.moments)
-    elif names:
-        means, deviations = means_and_deviations(numbers[:-2], noise[:-2], rows)
-        moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
     else:
-        moments = {}
+        moments = geometry.moments_at(measured.places(names)) if names else {}
     if _measures_lengths(problem):
-        counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
+        classes = plan.of_kind(ColumnSums)[2]
+        counts = ask(plan.releases[2], geometry.row_matrix(moments, 1.0).ravel())
         free = free_length(geometry, first_noise(plan), moments, rows)
         edge, lost = row_length(
-            counted[0], counts, length_edges(geometry.standardised(moments, 1.0)), rows, free
+            classes, counts, length_edges(geometry.standardised(moments, 1.0)), rows, free
         )
         longer = math.sqrt(edge)
     elif moments:
         longer = usual_length(problem, first_noise(plan), moments, None)
     natural = np.array([moments[name] for name in names]).reshape(-1, 2)
     scales = MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened=False)
-    return scales, 2.0 * mean, 2.0 * deviation, 2.0 * float(noise[-2]) / rows
+    response = (measured.means[-1], measured.deviations[-1], measured.mean_noise[-1])
+    mean, deviation, unsure = (2.0 * float(number) for number in response)
+    return scales, mean, deviation, unsure
 
 
 def first_noise(plan: PricedReleases) -> float:

@@ -16,7 +16,8 @@ import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.mechanisms.base import FAR
 from dpglm.mechanisms.column_sums import ColumnSums
-from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.mechanisms.coordinates import Coordinates
+from dpglm.mechanisms.mapped import LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.number_classes import NumberClasses
 from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
@@ -127,6 +128,7 @@ def cases() -> list[Case]:
         mapped = {
             "moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,))),
             "lengths": Mapped(sums(privacy, classes=3), LengthClasses((0.3, 0.6), CONSTANT)),
+            "closer moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,), closer=True)),
             "responses": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (), response=True)),
             "number classes": Mapped(sums(privacy, classes=3, counted=False), NumberClasses(1, 3, 1)),
             "residual classes": Mapped(sums(privacy, classes=3), ResidualClasses((0.3,), CONSTANT)),
@@ -156,17 +158,17 @@ def cases() -> list[Case]:
     for relation in RELATIONS:
         privacy = dpglm.Privacy(2.0, 0.3, relation=relation)
         plan = dpglm.plan("y ~ x", COUNTS, n=1000, family="poisson", privacy=privacy)
-        found.append(whole("six releases", plan))
+        found.append(whole("seven releases", plan))
         plan = dpglm.plan("y ~ x", LINEAR, n=1000, family="gaussian", privacy=privacy)
-        found.append(whole("five releases", plan))
+        found.append(whole("six releases", plan))
         plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, goal="predict")
-        found.append(whole("two releases", plan, twin_trials=8000))
+        found.append(whole("three releases", plan, twin_trials=8000))
         plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, penalty="none")
-        found.append(whole("four releases", plan))
+        found.append(whole("five releases", plan))
         # As a pure epsilon has them for more than 20 coefficients; of so many an audit would see less still.
         with mock.patch("dpglm.methods.perturbed_objective.MOST_PURE", 1):
             plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=dpglm.Privacy(2.0, relation=relation))
-        found.append(whole("three releases", plan))
+        found.append(whole("four releases", plan))
     return found
 
 

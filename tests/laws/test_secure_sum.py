@@ -23,9 +23,10 @@ from dpglm.glm.families import families
 from dpglm.mechanisms import pairwise_masks, secure_sum
 from dpglm.mechanisms.base import Release, Rows
 from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.coordinates import Coordinates
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.mechanisms.mapped import LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.noise import STEPS, NoiseSource, SeededNoise
 from dpglm.mechanisms.noisy_sum import SumNoise

@@ -28,7 +28,7 @@ from dpglm.data.coding.geometry import (
     whole,
 )
 from dpglm.data.coding.layouts import clipped, partial
-from dpglm.data.coding.standardised import affine_maps, standardisable, standardised
+from dpglm.data.coding.standardised import affine_maps, least_share, standardisable, standardised
 from dpglm.data.coding.wide import wide_layout
 from dpglm.data.coding.writers import GroupWriter, clip
 from dpglm.data.formula.model import Model, NumericFactor
@@ -147,10 +147,17 @@ class Coding:
         return standardisable(self.groups, self.model)
 
     def moments_at(self, places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-        """Means and standard deviations from shares of the declared ranges around their middles, by label."""
+        """Means and standard deviations from shares of the declared ranges around their middles, by label.
+
+        A standard deviation is at least `least_share`.
+        """
         numbers = {factor.name: factor for factor in self.model.factors if isinstance(factor, NumericFactor)}
+        least = least_share(self.groups, self.model)
         return {
-            name: (numbers[name].middle + numbers[name].unit * mean, numbers[name].unit * deviation)
+            name: (
+                numbers[name].middle + numbers[name].unit * mean,
+                numbers[name].unit * max(deviation, least),
+            )
             for name, (mean, deviation) in places.items()
         }
 

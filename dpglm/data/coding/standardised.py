@@ -24,6 +24,9 @@ from dpglm.typing import FloatMatrix
 
 # Products of more numbers than this may be enormous in standard deviations that are small.
 _MOST_NUMBERS: Final = 4
+# Where three numbers or more are multiplied a standard deviation is taken to be at least this share of the
+# declared range: float32 products of narrower ones would not hold what is told apart.
+_LEAST_SHARE: Final = 0.01
 # A number may lie so many declared ranges from 0 where its square is told apart from it. Beyond, float32 rows
 # do not hold the difference.
 _FARTHEST: Final = 64.0
@@ -34,8 +37,8 @@ def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
     if any(len(group.products) > 1 or group.products[0].mixing is not None for group in groups):
         return ()
     subsets = {group.subset for group in groups}
-    numbers = [at for at, factor in enumerate(model.factors) if isinstance(factor, NumericFactor)]
-    if () not in subsets or max(len(set(subset) & set(numbers)) for subset in subsets) > _MOST_NUMBERS:
+    numbers = _numbers(model)
+    if () not in subsets or _multiplied(groups, model) > _MOST_NUMBERS:
         return ()
     free = [
         at
@@ -45,6 +48,20 @@ def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
     derived = _squares(groups, model, {model.factors[at].name for at in free})
     names = [model.factors[at].name for at in free if at not in derived]
     return tuple(group.label for group in groups if group.kind == "slope" and group.label in names)
+
+
+def least_share(groups: tuple[Group, ...], model: Model) -> float:
+    """Of the declared range, which a standard deviation is taken to be at the least; 0 with few products."""
+    return 0.0 if _multiplied(groups, model) <= 2 else _LEAST_SHARE
+
+
+def _numbers(model: Model) -> list[int]:
+    return [at for at, factor in enumerate(model.factors) if isinstance(factor, NumericFactor)]
+
+
+def _multiplied(groups: tuple[Group, ...], model: Model) -> int:
+    """How many numbers the largest product has."""
+    return max(len(set(group.subset) & set(_numbers(model))) for group in groups)
 
 
 def _squares(groups: tuple[Group, ...], model: Model, names: Collection[str]) -> dict[int, int]:

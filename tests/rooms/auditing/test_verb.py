@@ -25,6 +25,7 @@ NUMBERS = {"y": (0, 1), "x": (0, 9)}
 
 RELEASES = [
     "means and standard deviations",
+    "means and standard deviations in closer ranges",
     "classes of row length",
     "second moments of the response",
     "classes of residual size",
@@ -61,7 +62,7 @@ def test_the_same_seed_gives_the_same_audit_and_tables_say_what_it_does_not_prov
     assert "second moments" in table.to_latex()
     assert "second moments" in table.to_markdown()
     assert found.tidy()["release"].tolist() == [*RELEASES, "whole method"]
-    assert found.tidy()["trials"].tolist() == [300] * 6
+    assert found.tidy()["trials"].tolist() == [300] * 7
 
 
 def test_failure_is_shared_by_the_rows_so_that_all_hold_together() -> None:
@@ -69,6 +70,7 @@ def test_failure_is_shared_by_the_rows_so_that_all_hold_together() -> None:
     found = dpglm.audit(plan, trials=200, seed=1, confidence=0.97, progress=False)
     assert [row.name for row in found.rows] == [
         "means and standard deviations",
+        "means and standard deviations in closer ranges",
         "classes of row length",
         "perturbed minimiser",
         "information matrix",
@@ -91,7 +93,8 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
     found = dpglm.audit(study(), trials=200, seed=1, progress=False)
     ax = found.plot()
     assert len(ax.patches) == len(found.rows)
-    assert [label.get_text() for label in ax.get_yticklabels()] == [*RELEASES, "whole method"]
+    names = [*RELEASES[:1], "means and standard d…ns in closer ranges", *RELEASES[2:], "whole method"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == names
     with pytest.raises(MethodError, match="ax of type"):
         found.plot(ax=3)  # type: ignore[arg-type]
 

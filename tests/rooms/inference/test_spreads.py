@@ -95,7 +95,7 @@ def drawn(width: float) -> dpglm.FitResult:
 
 
 def test_beside_a_hidden_number_nothing_is_told() -> None:
-    fit = drawn(100.0)
+    fit = drawn(250.0)
     assert not fit.tidy()["reliable"].any()
     assert fit.wald_test("x = 0").reason == "x = 0: noise hides how much z varies"
     text = " ".join(str(fit.summary()).split())

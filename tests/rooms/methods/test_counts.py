@@ -32,8 +32,9 @@ BUDGETS = {
     "gdp": dpglm.Privacy.gdp(0.3),
     "zcdp": dpglm.Privacy.zcdp(0.05),
 }
-SIX = [
+SEVEN = [
     "means and standard deviations",
+    "means and standard deviations in closer ranges",
     "classes of row length",
     "second moments of the response",
     "classes of residual size",
@@ -82,10 +83,10 @@ def test_all_of_the_budget_is_spent_and_no_more(formula: str, privacy: dpglm.Pri
 
 
 def test_it_is_for_gaussian_noise_a_constant_and_intervals() -> None:
-    assert names(planned()) == SIX
-    assert names(planned("y ~ g")) == [SIX[0], *SIX[2:]]
-    assert names(planned(penalty="l1")) == SIX
-    assert SIX[-1] not in names(planned(privacy=dpglm.Privacy(1.0)))
+    assert names(planned()) == SEVEN
+    assert names(planned("y ~ g")) == [*SEVEN[:2], *SEVEN[3:]]
+    assert names(planned(penalty="l1")) == SEVEN
+    assert SEVEN[-1] not in names(planned(privacy=dpglm.Privacy(1.0)))
     others: list[dict[str, Any]] = [
         {"formula": "y ~ x + g - 1"},
         {"method": Objective(scales="declared")},
@@ -93,7 +94,7 @@ def test_it_is_for_gaussian_noise_a_constant_and_intervals() -> None:
         {"goal": "select"},
     ]
     for more in others:
-        assert SIX[-1] not in names(planned(**more))
+        assert SEVEN[-1] not in names(planned(**more))
 
 
 def test_the_plan_expects_about_what_fits_have() -> None:
