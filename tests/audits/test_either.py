@@ -31,10 +31,10 @@ def informing(privacy: Privacy, size: int) -> Information:
     return replace(release, scale=release.sensitivity(privacy.relation) / price)
 
 
-def at_first(release: Either, privacy: Privacy) -> Neighbours:
-    """The worst case of the first release, and the number that says so."""
-    near = release_neighbours(release.inner, privacy.relation, 1)
-    return replace(near, at=np.append(np.zeros(0) if near.at is None else near.at, 0.0))
+def at_place(release: Either, place: int, privacy: Privacy, size: int = 1) -> Neighbours:
+    """The worst case of the release at a place, and the number that says which."""
+    near = release_neighbours(release.options[place], privacy.relation, size)
+    return replace(near, at=np.append(np.zeros(0) if near.at is None else near.at, float(place)))
 
 
 def cases() -> list[Case]:
@@ -43,16 +43,17 @@ def cases() -> list[Case]:
         minimiser = calibrated(privacy)
         release = Either(minimiser, tuple(minimiser.steeper(c) for c in STEEPNESSES), LOSSES)
         found.append(of_releases(Either, f"steepest minimiser, {title}", privacy, [release], trials=9000))
-        near = [at_first(release, privacy)]
-        found.append(of_releases(Either, f"first minimiser, {title}", privacy, [release], near, trials=9000))
+        for place, name in enumerate(("first", "middle")):
+            near, what = [at_place(release, place, privacy)], f"{name} minimiser, {title}"
+            found.append(of_releases(Either, what, privacy, [release], near, trials=9000))
         size = 1 if privacy.relation == "add-remove" else 2  # rows at a right angle
         curvature = informing(privacy, size)
         release = Either(curvature, tuple(curvature.steeper(c) for c in STEEPNESSES), LOSSES)
-        near = [release_neighbours(release, privacy.relation, size)]
         # Pure noise in three directions hides a fifth of itself.
         trials, part = (20_000, MUCH_LESS) if size == 2 and not privacy.delta else (9000, LESS)
-        title = f"steepest information, {title}"
-        found.append(of_releases(Either, title, privacy, [release], near, trials=trials, part=part))
+        for place, name in enumerate(("first", "middle", "steepest")):
+            near, what = [at_place(release, place, privacy, size)], f"{name} information, {title}"
+            found.append(of_releases(Either, what, privacy, [release], near, trials=trials, part=part))
     return found
 
 
