@@ -90,13 +90,15 @@ class _Coordinates(RowView):
         with np.errstate(all="ignore"):
             coordinates = np.empty((self.size, chunk.count), dtype=np.float32)
             coordinates[0] = np.where(chunk.entries[at] > 0.5 * value, 0.0, -1.0)
-            for out, (column, each) in zip(coordinates[1:], self._mapping.columns, strict=False):
-                np.multiply(2.0 / each, chunk.entries[column], out=out)
+            for k, (column, each) in enumerate(self._mapping.columns):
+                middle, half = (0.0, 1.0) if self._closer is None else self._closer[k].tolist()
+                np.multiply(2.0 / (each * half), chunk.entries[column], out=coordinates[1 + k])
+                if middle:
+                    coordinates[1 + k] -= middle / half
             if self._mapping.response:
-                coordinates[-1] = chunk.y if chunk.offset is None else chunk.y - chunk.offset
-            if self._closer is not None:
-                # Cut first: a response beyond its bounds is no further away than they are.
-                np.clip(coordinates[1:], -1.0, 1.0, out=coordinates[1:])
-                coordinates[1:] -= self._closer[:, :1]
-                coordinates[1:] /= self._closer[:, 1:]
+                response = chunk.y if chunk.offset is None else chunk.y - chunk.offset
+                if self._closer is not None:
+                    # Beyond its bounds it is no further away than they are.
+                    response = (np.clip(response, -1.0, 1.0) - self._closer[-1, 0]) / self._closer[-1, 1]
+                coordinates[-1] = response
         return ArrayChunk(coordinates, chunk.y, None, chunk.share, chunk.share)
