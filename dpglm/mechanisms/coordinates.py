@@ -45,9 +45,7 @@ class Coordinates(RowMapping):
 
     @property
     def fact(self) -> Fact:
-        return Fact(
-            "Numbers", f"in {'ranges that were released before' if self.closer else 'declared ranges'}"
-        )
+        return Fact("Numbers", "in ranges that were released before" if self.closer else "in declared ranges")
 
     @property
     def numbers(self) -> int:
@@ -57,11 +55,8 @@ class Coordinates(RowMapping):
     def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
         if not self.closer:
             return _Coordinates(rows, self, None), at
-        if (
-            at is None
-            or len(at) != 2 * self.numbers
-            or not (np.isfinite(at).all() and (at[1::2] > 0.0).all())
-        ):
+        paired = at is not None and len(at) == 2 * self.numbers
+        if at is None or not (paired and np.isfinite(at).all() and (at[1::2] > 0.0).all()):
             raise release_error("no closer ranges", "a middle and half a width above 0 for each number")
         return _Coordinates(rows, self, at.reshape(-1, 2)), None
 

@@ -152,10 +152,8 @@ def _measured(problem: Problem, plan: PricedReleases, ask: Ask) -> tuple[Measure
     geometry, names = problem.geometry, problem.geometry.standardisable
     measured = MeasuredNumbers.of(plan, ask, response=True)
     rows, longer, lost = measured.rows, 1.0, None
-    if problem.moments is not None:
-        moments = dict(problem.moments)
-    else:
-        moments = geometry.moments_at(measured.places(names)) if names else {}
+    known = problem.moments
+    moments = geometry.moments_at(measured.places(names)) if known is None else dict(known)
     if _measures_lengths(problem):
         classes = plan.of_kind(ColumnSums)[2]
         counts = ask(plan.releases[2], geometry.row_matrix(moments, 1.0).ravel())
