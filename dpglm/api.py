@@ -108,7 +108,7 @@ def fit(
     privacy : float, (epsilon, delta), Privacy or None
         Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
     goal : {"explain", "predict", "select"}
-        ``"explain"``: nearly half of the budget is spent on the information matrix, which pays for standard
+        ``"explain"``: half of the budget or more is spent on the information matrix, which pays for standard
         errors, intervals, tests, paths and refits, wherever a public rule expects that to be worth it
         (`releases_information`). The others spend all on the estimate; ``"select"`` is one sparse linear
         model; `FitResult.select` is free beside intervals; `dpglm.rank_features` sees other shapes, too.

@@ -153,7 +153,7 @@ def test_exports_open_with_the_price_of_all_equations(tmp_path: Path) -> None:
         assert whole in first
         risk = fit.export("dpia", tmp_path / "a").read_text(encoding="utf-8").split("Risk to one row: ")[1]
         assert risk.startswith(whole)
-        assert f"{math.ceil(1000 * fits.privacy.guess()) / 10:.3g} %" in risk
+        assert f"{math.ceil(1000 * fits.privacy.guess()) / 10:.1f} %" in risk
         filed = json.loads(fit.export("registry", tmp_path / "a").read_text(encoding="utf-8"))
         assert filed["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 2.0, "delta": 1e-6}
     text = fits.export("methods", tmp_path / "a").read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def test_the_demo_prints_intervals_and_writes_both_reports(
         assert "Privacy report" in page
         assert "NOT PRIVATE" not in page
     assert printed.count("[0.025") == 2
-    assert " ".join(printed.split()).count("46 % of the budget") == 2
+    assert " ".join(printed.split()).count("60 % of the budget") == 2
 
 
 @pytest.mark.parametrize("path", marked([ROOT / "README.md", *DOCS]), ids=lambda path: path.stem)

@@ -20,7 +20,7 @@ from dpglm.data.coding.row_weights import RowWeights
 from dpglm.errors import DpglmError, MethodError, PlanningAdvice, SchemaError
 from dpglm.mechanisms.score_norms import SPREAD
 from dpglm.methods.base import Estimate
-from dpglm.methods.score_spread import weighting
+from dpglm.methods.information import weighting
 from dpglm.spec.weighting import OWN
 from dpglm.typing import SHARES
 

@@ -61,10 +61,10 @@ def release_neighbours(
         Table(ArrayChunk((axes @ block.X[:count]).astype(np.float32), block.y, block.offset))
         for block in (case.first, case.second)
     )
-    direction = case.direction
-    if len(direction) == size:
-        direction = axes @ direction[:count]
-    else:
-        square = direction.reshape(size, size)[:count, :count]
-        direction = (axes @ square @ axes.T).ravel()
-    return Neighbours("longest declared rows with offsets", first, second, direction, case.at)
+    square, line = np.split(case.direction, [len(case.direction) // size**2 * size**2])
+    parts = []
+    if square.size:  # products of rows
+        parts.append((axes @ square.reshape(size, size)[:count, :count] @ axes.T).ravel())
+    if line.size:  # rows, alone or behind them
+        parts.append(axes @ line[:count])
+    return Neighbours("longest declared rows with offsets", first, second, np.concatenate(parts), case.at)

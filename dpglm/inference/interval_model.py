@@ -98,9 +98,11 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     released = model.released
     if not released.centre.any():
         return released
-    ridge = released.score_scale / np.sqrt(released.initial_variance)
+    ridge = released.ridge
+    if ridge is None:
+        ridge = released.score_scale / np.sqrt(released.initial_variance)
     inverse = positive_inverse(model.positive_design + np.diag(ridge))
-    squares = released.centre**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
+    squares = model.minimiser**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
     return grown(released, squares)
 
 

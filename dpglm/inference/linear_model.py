@@ -22,10 +22,10 @@ from dpglm.typing import FloatMatrix, FloatVector
 # Rounds in which the mean of (t - theta)(t - theta)' and the covariance of the error settle.
 ROUNDS = 5
 # A number is hidden if the information shows less than this share of the variance that it is coded for, and
-# less about it beside the other terms than this many times the noise. It masks all others if it may move
+# less about it beside other terms than this many times the noise. It masks all others if it may move
 # predictors by more than this standard deviation, which the score leaves possible with so many deviations of
-# its noise, and if the information shows less of it than this many times the noise. Set on two numbers with
-# correlations 0, .8 and .95, one of them 8 to 1,000 standard deviations wide to each side, in three families.
+# its noise, and if the information shows less of it than this many times the noise. Set on two numbers,
+# correlated 0, .8 and .95, one of them 8 to 1,000 standard deviations wide to each side, in three families.
 LITTLE_SEEN: Final = 0.25
 LEAST_ALONE: Final = 5.0
 MOST_MOVED: Final = 0.2
@@ -65,7 +65,7 @@ class LinearModel:
     """
 
     released: ScoreAndInformation
-    # (p, p), mean of (t - theta)(t - theta)', where it is known; None finds it under the declared prior.
+    # (p, p), mean of (t - theta)(t - theta)' where known; None finds it under the declared prior.
     gap: FloatMatrix | None = None
 
     def with_design(self, design: FloatMatrix) -> LinearModel:
@@ -118,7 +118,7 @@ class LinearModel:
 
     @property
     def total_weight(self) -> float:
-        """Of all rows, as the constant's information shows it, and noise alone at the least."""
+        """Of all rows, as the constant's information shows it; noise alone at least."""
         assert self.cells.intercept is not None, "a constant"
         at, constant = self.cells.intercept.start, float(self.cells.intercept.table[0, 0])
         return max(float(self.design[at, at]), self.released.information_scale) / constant**2
@@ -130,7 +130,7 @@ class LinearModel:
         if intercept is None or self.released.exact:
             return ()
         at, constant, design = intercept.start, float(intercept.table[0, 0]), self.design
-        weight, score = self.total_weight, self.response - design @ self.released.centre
+        weight = self.total_weight
         # Predictors of a linear model are measured in residual standard deviations.
         unit = 1.0 if self.released.third_derivative_bound else self.released.dispersion
         found = []
@@ -142,17 +142,14 @@ class LinearModel:
                 k, coded = term.start, weight * term.bound / 4.0
                 variance = float(design[k, k] - (design[at, k] / constant) ** 2 / weight)
                 alone = 1.0 / (scale * float(inverse[k, k])) - 1.0
-                left = abs(float(score[k])) + POSSIBLE * self.released.score_scale
+                left = abs(float(self.released.score[k])) + POSSIBLE * self.released.score_scale
                 moves = left / np.sqrt(unit * weight * (max(variance, 0.0) + scale))
                 found.append(Spread(k, term.label, variance / coded, scale / coded, alone, moves))
         return tuple(found)
 
     @property
     def masking(self) -> tuple[Spread, ...]:
-        """Hidden numbers that may move predictors so far that no other coefficient can be told.
-
-        Neighbours take up what they explain, and a logistic model draws all others towards 0.
-        """
+        """Hidden numbers that may move predictors so far that others, which take this up, cannot be told."""
         unclear = (spread for spread in self.spreads if spread.seen < CLEARLY * spread.noise)
         return tuple(spread for spread in unclear if spread.hidden and spread.moves > MOST_MOVED)
 
@@ -194,25 +191,30 @@ class LinearModel:
         return self._settled[0]
 
     @cached_property
+    def minimiser(self) -> FloatVector:
+        """t, or one step from it to where the mean of two scores is the ridge times it, shape (p,)."""
+        t, ridge = self.released.centre, self.released.ridge
+        if ridge is None:
+            return t
+        return t + positive_inverse(self.positive_design + np.diag(ridge)) @ (self.released.score - ridge * t)
+
+    @cached_property
     def compromise(self) -> FloatVector:
         r"""Coefficients between the prior, a perturbed minimiser t and the linear model, shape (p,).
 
-        Where noise hides the information matrix, z tells next to nothing, but t does. It is taken for an
-        estimate of its own: with theta ~ N(0, T), t - theta ~ N(0, G) and V^-1 = T^-1 + G^-1,
+        Where noise hides the information matrix, z tells next to nothing, but `minimiser` does. It is taken
+        for an estimate t of its own: with theta ~ N(0, T), t - theta ~ N(0, G) and V^-1 = T^-1 + G^-1,
 
         .. math:: m = V G^{-1} t, \qquad m + V\hat H (\hat H V \hat H + \Omega)^{-1} (z - \hat H m).
 
-        That z holds the noise of t, too, is passed over: no standard error rests on this. Of other releases,
-        whose z holds all that they say, it is `mean`.
+        No standard error rests on this: z holds the noise of t, too. Of other releases it is `mean`.
         """
         released, prior = self.released, self.released.prior_variance
-        with np.errstate(all="ignore"):
-            ridge = released.score_scale / np.sqrt(released.initial_variance)
-            if released.exact or not np.allclose(released.score, ridge * released.centre):
-                return self.mean
-        gap = np.minimum(prior, released.initial_variance)
+        if (ridge := released.own_ridge) is None:
+            return self.mean
+        gap = np.minimum(prior, released.score_scale**2 / ridge**2)
         variance = prior * gap / (prior + gap)
-        first = prior / (prior + gap) * released.centre
+        first = prior / (prior + gap) * self.minimiser
         spread = self.design * variance
         solved = positive_inverse(self.omega + spread @ self.design) @ (self.response - self.design @ first)
         return np.asarray(first + spread.T @ solved)
@@ -233,7 +235,7 @@ class LinearModel:
         return self.sampling + self.released.score_scale**2 * np.eye(self.released.size) + self.noise
 
     def score_variances(self, weights: FloatMatrix) -> FloatVector:
-        """Variance that the noise of the estimate gives each column of weights, shape (p, k) to (k,)."""
+        """Variance that the noise of the score gives each column of weights, shape (p, k) to (k,)."""
         return np.asarray(self.released.score_scale**2 * (weights**2).sum(axis=0))
 
     def noise_information(
@@ -260,10 +262,8 @@ class LinearModel:
     def rescaled(self, factor: float, *, rows: bool) -> LinearModel:
         """What a fit with ``factor`` times the epsilon, or the ``rows``, would have released; approximate.
 
-        The noise scales of both releases are proportional to 1 / epsilon. With ``factor`` times the rows
-        the information grows and the noise stays; in units of the information the noise shrinks like 1 / n,
-        and so does the sampling variance. The distance of the released estimate from the truth, which
-        multiplies the noise of the information, is taken as it is now. At factor 1 nothing changes.
+        Noise is proportional to 1 / epsilon, and in units of the information, as the sampling variance, to
+        1 / n. The distance of t from theta is taken as it is now.
         """
         changed = replace(self.released, score_scale=self.released.score_scale / factor)
         sampling = self.sampling / (factor if rows else 1.0)

@@ -211,6 +211,7 @@ def restricted(
         information=np.eye(matrix.shape[1]),
         initial_variance=np.ones(matrix.shape[1]),
         origin=origin,
+        ridge=None,
         score_covariance=None if (known := released.score_covariance) is None else matrix.T @ known @ matrix,
     )
     moves = released.logistic or released.exponential

@@ -65,6 +65,9 @@ class ScoreAndInformation:
     # (p, p), covariance of the score where it is known whatever the model says: of rows with weights, without
     # noise. None is the dispersion times the information.
     score_covariance: FloatMatrix | None = field(default=None, metadata=LATER)
+    # (p,), of a minimiser t whose own score, ridge * t, is averaged in ``score`` with another one there; None
+    # where ``score`` comes from one release.
+    ridge: FloatVector | None = field(default=None, metadata=LATER)
 
     @property
     def size(self) -> int:
@@ -75,6 +78,15 @@ class ScoreAndInformation:
     def loss_dispersion(self) -> float:
         """Dispersion of the loss that strengths speak of: a steep loss stands for the logistic one."""
         return min(self.dispersion, 1.0) if self.logistic else self.dispersion
+
+    @property
+    def own_ridge(self) -> FloatVector | None:
+        """Of the perturbed minimiser that t is, shape (p,); None where t is something else."""
+        if self.ridge is not None or self.exact:
+            return self.ridge
+        with np.errstate(all="ignore"):
+            ridge = self.score_scale / np.sqrt(self.initial_variance)
+            return ridge if np.allclose(self.score, ridge * self.centre) else None
 
     @property
     def exact(self) -> bool:

@@ -27,10 +27,10 @@ from dpglm.mechanisms.mapped import Mapped
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.residuals import UNSHORTENED, LogCounts
 from dpglm.methods.base import Ask, Geometry, Problem
+from dpglm.methods.information import asked_spread, weighting
 from dpglm.methods.normal_equations import residual_variance, rows_of
 from dpglm.methods.perturbed_objective import releases_information
 from dpglm.methods.residual_cut import COUNT_CUTS, Cut, expected_cut
-from dpglm.methods.score_spread import asked_spread, weighting
 from dpglm.methods.standardised import expected_geometry
 from dpglm.methods.two_stages import FIRST_CUT, FirstStage, first_noise, in_two_stages
 from dpglm.postprocessing.parts import MeasuredScales

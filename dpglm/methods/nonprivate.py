@@ -14,7 +14,7 @@ from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.mechanisms.exact_information import ExactInformation, ExactInformationAnswer
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods, require_positive
-from dpglm.methods.score_spread import weighting
+from dpglm.methods.information import weighting
 from dpglm.postprocessing.exact_fit import ExactFit
 from dpglm.postprocessing.parts import ExactPath
 from dpglm.privacy.budget import Privacy

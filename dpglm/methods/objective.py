@@ -40,16 +40,20 @@ from dpglm.methods.base import (
     require_scales,
 )
 from dpglm.methods.counts import counts_in_two_stages, expected_counts, solve_counts
+from dpglm.methods.information import (
+    expected_variance,
+    information_release,
+    released_by,
+    share_of_spread,
+    spread_releases,
+)
 from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
-    information_release,
     perturbed_objective,
-    released_by,
     releases_information,
     uniform_ridge,
 )
 from dpglm.methods.row_length import noise_of_score
-from dpglm.methods.score_spread import expected_variance, share_of_spread, spread_releases
 from dpglm.methods.standardised import (
     KNOWN,
     expected_geometry,
@@ -167,7 +171,7 @@ class Objective(Method):
             )
             norms, price = ScoreNorms(problem.family), scales.measured_price
             between = spread_releases(spread, norms, price, privacy.relation, scales.law)
-            releases = (estimate, *between, information_release(problem, scales))
+            releases = (estimate, *between, information_release(problem, privacy, scales))
         elif not problem.family.logistic:
             ridge, scales = calibrated_ridge(
                 problem, privacy, information=False, ridge=self.ridge, uniform=not by_default
@@ -256,7 +260,7 @@ class Objective(Method):
             terms,
             found,
             products=products_of_minimiser(terms, found, minimiser.ridges, deviation, dispersion),
-            score_scale=deviation,
+            score_scale=information[-1].pooled(deviation)[1],
             information_scale=information[-1].deviation,
             dispersion=dispersion * expected_variance(problem, plan, rows, float(np.trace(found))),
             third_derivative_bound=problem.family.third_derivative_bound,
@@ -266,8 +270,9 @@ class Objective(Method):
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         first = "means and standard deviations, then " if plan.of_kind(ColumnSums) else ""
         staged = bool(plan.of_kind(SecondMoments))
-        if staged or plan.of_kind(Information):
-            how = "objective perturbation and the information matrix at its result"
+        if staged or (information := plan.of_kind(Information)):
+            score = "score and " if not staged and information[-1].score_weight else ""
+            how = f"objective perturbation and the {score}information matrix at its result"
             return MethodDescription(
                 first + ("Poisson regression from noisy second moments of residuals" if staged else how),
                 plan.describe(),

@@ -7,21 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import NARROW, expected_information, expected_model, products_of_minimiser
-from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.mechanisms.either import choosing
-from dpglm.mechanisms.information import Information, information_sensitivity
 from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.span import Span
-from dpglm.methods.base import Ask, Problem
+from dpglm.methods.base import Problem
+from dpglm.methods.information import information_release, releases_score, unit_information
 from dpglm.methods.iterated import noise_level
-from dpglm.methods.score_spread import asked_spread, variance_of_score, weighting
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.theorems import free_ridge
@@ -50,6 +45,11 @@ BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE = 4.0, 10.0
 LEAST_RIDGE = 1e-4
 # The ridge is also at least this share of what the declared prior would make it.
 PRIOR_SHARE = 0.25
+# Where the score is released again, beside the information: what a ridge pulls is known then, and what is far
+# from the truth is not.
+SCORED_PRIOR_SHARE = 0.4
+# Share of mu squared, or of epsilon, for the information; and for it with a score.
+INFORMATION_SHARE, SCORED_SHARE = 0.5, 0.65
 # Pure epsilon pays for a curvature in few coefficients only, and no budget pays in very many.
 MOST_PURE, MOST = 20, 150
 # The same for penalties that select where the number of rows is not known beforehand.
@@ -225,13 +225,13 @@ def expected_signal(problem: Problem, privacy: Privacy) -> float:
     curvature = expected_information(term_columns, 0.25 * problem.known_rows, narrow=NARROW)
     ridge, scales = calibrated_ridge(problem, privacy, information=True)
     score = NoiseLaw(scales.law, scales.score_scale, len(ridge)).deviation
-    information_scale = information_release(problem, scales).deviation
+    second = information_release(problem, privacy, scales)
     model = expected_model(
         term_columns,
         curvature,
         products=products_of_minimiser(term_columns, curvature, ridge, score),
-        score_scale=score,
-        information_scale=information_scale,
+        score_scale=second.pooled(score)[1],
+        information_scale=second.deviation,
     )
     signal = Contrasts(model, problem.geometry.user_from_coded).signal
     return float(np.median(signal[problem.geometry.penalised]))
@@ -249,10 +249,10 @@ def calibrated_ridge(
 ) -> tuple[FloatVector, Calibration]:
     """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget.
 
-    Half of the budget goes to the information matrix where that is released. ``ridge`` is one number for all
-    coordinates instead of the default; ``uniform`` makes the default one number. Of ``weighted`` rows only
-    the norm, times the weight, and the constant are bounded; ``measured_share`` is the part of the budget
-    that measures their scales first. Too small a ridge is a
+    Half of the budget goes to the information matrix where that is released, and more where a score is beside
+    it. ``ridge`` is one number for all coordinates instead of the default; ``uniform`` makes the default one
+    number. Of ``weighted`` rows only the norm, times the weight, and the constant are bounded;
+    ``measured_share`` is the part of the budget that measures their scales first. Too small a ridge is a
     MethodError, and so is a budget in Gaussian differential privacy for a loss that is not logistic.
     """
     logistic, curvature = problem.family.logistic, problem.family.curvature_max
@@ -269,7 +269,9 @@ def calibrated_ridge(
     if weighted and logistic:
         starts = [max(start, WEIGHTED_RIDGE_INTERCEPT) for start in starts]
     least = np.array(starts) * rows / privacy.epsilon
-    prior = np.array([PRIOR_SHARE / float((columns.prior**2).min()) for columns in term_columns])
+    scored = information and releases_score(problem, privacy)
+    part = SCORED_PRIOR_SHARE if scored else PRIOR_SHARE
+    prior = np.array([part / float((columns.prior**2).min()) for columns in term_columns])
     bounds = np.array([columns.bound for columns in term_columns])
 
     def ridges(scale: float) -> FloatVector:
@@ -288,7 +290,8 @@ def calibrated_ridge(
 
     minimiser = Minimisers(
         lambda scale: max_leverage_of(ridges(scale)),
-        information_sensitivity(curvature, privacy.relation) if information else 0.0,
+        unit_information(problem, privacy).sensitivity(privacy.relation) if information else 0.0,
+        share=SCORED_SHARE if scored else INFORMATION_SHARE,
         residual_share=RESIDUAL_SHARE,
         measured_share=measured_share,
         losses="logistic" if logistic else "bounded",
@@ -298,47 +301,3 @@ def calibrated_ridge(
     by_term = ridges(scales.score_scale) * scales.ridge_factor
     sizes = [columns.stop - columns.start for columns in term_columns]
     return np.repeat(by_term, sizes), replace(scales, max_leverage=max_leverage_of(by_term))
-
-
-def information_release(problem: Problem, scales: Calibration) -> Information:
-    """The second release of the plan."""
-    return Information(
-        family=problem.family,
-        scale=scales.information_scale,
-        law=scales.law,
-        span=Span(problem.geometry.term_columns),
-    )
-
-
-def released_by(
-    problem: Problem, plan: PricedReleases, ask: Ask, before: FloatVector | None = None, place: int = 0
-) -> ScoreAndInformation:
-    """Ask for both releases, the last ones of the plan; ``before`` stands before the points they are at.
-
-    ``place`` is that of their loss among those of the plan.
-    """
-    (minimiser,) = plan.of_kind(PerturbedMinimiser, place)
-    *spreads, information = plan.of_kind(Information, place)
-    first, last = plan.releases[-2 - len(spreads)], plan.releases[-1]
-    centre = ask(first, choosing(first, before, place))
-    at = centre if before is None else np.concatenate([before, centre])
-    size, ridge = len(centre), minimiser.ridges
-    # Where rows are read as they are, their map is none.
-    spread = asked_spread(plan, ask, np.concatenate([np.eye(size).ravel(), at]) if before is None else at)
-    found = ask(last, choosing(last, at, place)).reshape(size, size)
-    usual = minimiser.family.dispersion * float(np.trace(found))
-    part = weighting(spread, usual) if problem.weighted else 1.0
-    times = variance_of_score(spread, usual) if problem.family.response_kind == "count" else part
-    return ScoreAndInformation(
-        term_columns=problem.geometry.term_columns,
-        centre=centre,
-        score=ridge * centre,
-        information=found,
-        score_scale=minimiser.deviation,
-        information_scale=information.deviation,
-        dispersion=times * minimiser.family.dispersion,
-        initial_variance=minimiser.deviation**2 / ridge**2,
-        third_derivative_bound=problem.family.third_derivative_bound,
-        logistic=problem.family.link == "logit" and not problem.offset,
-        weighting=part,
-    )

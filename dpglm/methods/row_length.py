@@ -11,6 +11,7 @@ from scipy.special import chdtri
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Geometry, Problem
 from dpglm.typing import FloatVector
@@ -95,7 +96,10 @@ def free_length(
 def noise_of_score(plan: PricedReleases) -> float:
     """Variance of its noise, in units of what a typical row adds by sampling."""
     (minimiser,) = plan.of_kind(PerturbedMinimiser)
-    return minimiser.deviation**2 / USUAL_WEIGHT
+    deviation = minimiser.deviation
+    for information in plan.of_kind(Information)[-1:]:
+        _, deviation = information.pooled(deviation)
+    return deviation**2 / USUAL_WEIGHT
 
 
 def excess_noise(

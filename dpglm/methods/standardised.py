@@ -3,8 +3,8 @@
 First come sums of numbers and of their squares, within declared ranges and then within closer ones: declared
 ranges decide how much noise the first ones have, and how close the others are. For intervals three releases
 follow: classes of row length; the perturbed minimiser on rows that are standardised, of which long ones count
-less; the information matrix on the same rows. For predictions, and for a short list, it is the minimiser
-alone, on rows that are shortened.
+less; the score and the information matrix there, on the same rows. For predictions, and for a short list, it
+is the minimiser alone, on rows that are shortened.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from dpglm.mechanisms.mapped import LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.score_norms import ScoreNorms
 from dpglm.methods.base import Ask, Geometry, Problem
+from dpglm.methods.information import information_release, share_of_spread, spread_releases
 from dpglm.methods.measured_numbers import (
     LEAST_SHARE,
     MOST_SHARE,
@@ -42,7 +43,6 @@ from dpglm.methods.measured_numbers import (
 from dpglm.methods.perturbed_objective import (
     RESIDUAL_SHARE,
     calibrated_ridge,
-    information_release,
     perturbed_objective,
     releases_information,
 )
@@ -55,7 +55,6 @@ from dpglm.methods.row_length import (
     row_length,
     usual_length,
 )
-from dpglm.methods.score_spread import share_of_spread, spread_releases
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
@@ -77,11 +76,11 @@ FEW_SHORTENED: Final = 1.25
 # near even odds then count more, which makes noise smaller and, where the model is wrong, changes what is
 # estimated. Set, with `MOST_LOST_EVER`, on two tables and designs with few rows, see ``docs/methods.md``.
 STEEPNESSES: Final = (2.0, 4.0)
-STEEP_FROM: Final = (3.0, 15.0)
+STEEP_FROM: Final = (2.0, 10.0)
 LOSSES: Final = Fact(
     "Loss",
     "logistic; where noise is large one of steepness C = 2 or 4, of the same log odds and price: ridges are "
-    "then C times as large, and noise of the information 2 - 1/C times",
+    "then C times as large, and noise of the information 1.5 to 2 times",
 )
 # Coefficients above which a map of rows costs more time than scales are worth without intervals.
 MOST_ALONE: Final = 300
@@ -178,7 +177,7 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     steep = may_be_steep(problem)
     last: tuple[Release, ...] = (_of_losses(minimiser, steep),)
     if information:
-        curvature = information_release(standardised, scales)
+        curvature = information_release(standardised, privacy, scales)
         norms = ScoreNorms(problem.family)
         between = spread_releases(spread, norms, price(spread) if spread else 0.0, relation, scales.law)
         last = (*last, *between, _of_losses(curvature, steep))

@@ -35,6 +35,7 @@ from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
 from dpglm.mechanisms.score_norms import SPREAD, ResidualNorms
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Geometry, Problem
+from dpglm.methods.information import asked_spread, share_of_spread, spread_releases, weighting
 from dpglm.methods.measured_numbers import MOST_SHARE, MeasuredNumbers, number_looks, number_sums
 from dpglm.methods.normal_equations import (
     LATENT,
@@ -46,7 +47,6 @@ from dpglm.methods.normal_equations import (
 )
 from dpglm.methods.residual_cut import COUNT_CUTS, CUTS, Cut
 from dpglm.methods.row_length import GROWTH, free_length, length_edges, row_length, usual_length
-from dpglm.methods.score_spread import asked_spread, share_of_spread, spread_releases, weighting
 from dpglm.methods.standardised import CLASSES_SHARE, MEASURED_SHARE, expected_geometry
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import Privacy, Relation

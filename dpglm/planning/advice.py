@@ -150,7 +150,7 @@ def _without_intervals(plan: Plan, better: Privacy | None) -> tuple[str, str]:
 
 
 def _less_noise(plan: Plan, better: Privacy | None) -> str:
-    """What a delta would change, roughly: half of a Gaussian budget for the estimate."""
+    """What a delta would change, roughly: half of a Gaussian budget for the score."""
     minimisers = plan.releases.of_kind(PerturbedMinimiser)
     if better is None or not minimisers:
         return ""

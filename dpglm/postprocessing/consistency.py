@@ -24,7 +24,7 @@ def check_consistency(record: FitRecord) -> None:
 
     Such as: sizes or signs out of range; releases that cost more than the guarantee says; a result made
     without privacy that says it is private; estimates that are not those of ``coded``; or a score of a
-    minimiser that is not a ridge times the minimiser.
+    minimiser that is not a ridge times the minimiser, where there is no second one.
     """
     _amounts(record)
     _prices(record)
@@ -107,9 +107,9 @@ def check_released(released: ScoreAndInformation, record: FitRecord, size: int |
     Those of the whole model of a submodel have another ``size`` than its names.
     """
     size = len(record.names) if size is None else size
-    for name in ("centre", "score", "initial_variance", "origin"):
+    for name in ("centre", "score", "initial_variance", "origin", "ridge"):
         array = getattr(released, name)
-        if not (name == "origin" and array is None) and array.shape != (size,):
+        if not (name in ("origin", "ridge") and array is None) and array.shape != (size,):
             raise store_error(f"released {name} of another length than names", "one entry per coefficient")
     if released.exponential and (record.link != "log" or released.logistic):
         raise store_error("released exponential of a link that is not", "false, or a fit of counts")
@@ -183,9 +183,17 @@ def _simplex(table: FloatMatrix) -> bool:
 
 
 def _stationary(released: ScoreAndInformation, record: FitRecord, term: TermColumns) -> None:
-    """The released score of a minimiser is a ridge, >= 0 and one for each term, times the minimiser."""
+    """The released score of a minimiser is a ridge, >= 0 and one for each term, times the minimiser.
+
+    Where it is averaged with another score, the ridge is stored.
+    """
     if record.specification.method.name in ("moments", "secure-sum") or released.exponential:
         return  # normal equations have a score of their own, and holders form no minimiser together
+    if released.ridge is not None:
+        own = released.ridge[term.columns]
+        if not (own > 0.0).all() or (own != own[0]).any():
+            raise store_error("a ridge that is no number for each term", "numbers > 0, one for each term")
+        return
     centre, score = released.centre[term.columns], released.score[term.columns]
     largest = int(np.argmax(np.abs(centre)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -149,6 +149,8 @@ class PooledSites(ResultPart):
             one, other = (getattr(each, name) for each in (again, record.released))
             if not np.allclose(one, other, rtol=SLACK, atol=SLACK * float(np.abs(one).max(initial=0.0))):
                 raise store_error(f"released {name} that does not follow from the sites", "their sum")
+        if record.released.ridge is not None:
+            raise store_error("a pool with a ridge", "none: each site has its own")
         for name in ("score_scale", "information_scale", "dispersion", "third_derivative_bound"):
             if not np.isclose(getattr(again, name), getattr(record.released, name), rtol=SLACK, atol=0.0):
                 raise store_error(f"released {name} that does not follow from the sites", "their sum")

@@ -7,6 +7,7 @@ the difference of the distances from both, not the output along one direction.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
@@ -16,14 +17,16 @@ import pytest
 
 import dpglm
 from dpglm.auditing.neighbours import release_neighbours
-from dpglm.glm.families import families
+from dpglm.glm.families import Binomial, families
+from dpglm.glm.families.binomial import SteepBinomial
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.span import Span
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from tests.audits.harness import Case, check, of_releases
 
-KINDS: list[tuple[Relation, Literal["gaussian", "gamma"], Literal["curvature", "score"]]] = [
+Law = Literal["gaussian", "gamma"]
+KINDS: list[tuple[Relation, Law, Literal["curvature", "score"]]] = [
     ("add-remove", "gaussian", "curvature"),
     ("replace-one", "gaussian", "curvature"),
     ("add-remove", "gaussian", "score"),
@@ -52,7 +55,24 @@ def cases() -> list[Case]:
     return found
 
 
-CASES = cases()
+def scored() -> list[Case]:
+    """With a score in the same vector, as plans have it."""
+    found = []
+    for steepness in (1.0, 2.0, 4.0):
+        family = SteepBinomial(steepness) if steepness > 1.0 else Binomial()
+        for relation in STEPS:
+            weight = family.score_weight / math.sqrt(STEPS[relation])
+            block = TermColumns("x", "other", 0, 2, 1.0, np.eye(2), np.ones(2))
+            release = Information(family, 1.0, "gaussian", Span((block,)), score_weight=weight)
+            release = replace(release, scale=release.sensitivity(relation) / MU)
+            privacy = dpglm.Privacy.gdp(MU, delta=0.05, relation=relation)
+            pairs = [release_neighbours(release, relation, 2)]
+            title = f"score and curvature, steepness {steepness:g}"
+            found.append(of_releases(Information, title, privacy, [release], pairs, trials=6000))
+    return found
+
+
+CASES = [*cases(), *scored()]
 
 
 @pytest.mark.audit

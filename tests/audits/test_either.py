@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
@@ -16,17 +17,17 @@ from dpglm.mechanisms.either import Either
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.span import Span
 from dpglm.methods.standardised import LOSSES, STEEPNESSES
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.gdp import gdp_mu
 from tests.audits.harness import LESS, MUCH_LESS, Case, check, of_releases, under_both
 from tests.audits.test_minimiser import calibrated
 
 
-def informing(privacy: Privacy, size: int) -> Information:
+def informing(privacy: Privacy, size: int, score_weight: float = 0.0) -> Information:
     """Of rows in so many columns, at all of the budget."""
     law: Literal["gaussian", "gamma"] = "gaussian" if privacy.delta else "gamma"
     block = TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size))
-    release = Information(Binomial(), 1.0, law, Span((block,)))
+    release = Information(Binomial(), 1.0, law, Span((block,)), score_weight=score_weight)
     price = gdp_mu(privacy.epsilon, privacy.delta) if privacy.delta else privacy.epsilon
     return replace(release, scale=release.sensitivity(privacy.relation) / price)
 
@@ -54,6 +55,12 @@ def cases() -> list[Case]:
         for place, name in enumerate(("first", "middle", "steepest")):
             near, what = [at_place(release, place, privacy, size)], f"{name} information, {title}"
             found.append(of_releases(Either, what, privacy, [release], near, trials=trials, part=part))
+        if privacy.delta:  # with a score, as plans have it
+            scored = informing(privacy, 2, Binomial().score_weight / math.sqrt(STEPS[privacy.relation]))
+            release = Either(scored, tuple(scored.steeper(c) for c in STEEPNESSES), LOSSES)
+            for place, name in enumerate(("first", "middle", "steepest")):
+                near, what = [at_place(release, place, privacy, 2)], f"{name} scored information, {title}"
+                found.append(of_releases(Either, what, privacy, [release], near, trials=9000))
     return found
 
 

@@ -118,6 +118,7 @@ SUMS: list[tuple[Release, Any, FloatVector | None]] = [
     (MOMENTS, rows, None),
     (Gradient(BINOMIAL, 5.0), rows, AT),
     (Information(BINOMIAL, 5.0, "gaussian", free(3)), rows, AT),
+    (Information(BINOMIAL, 5.0, "gaussian", free(3), score_weight=0.2), rows, AT),
     (
         Mapped(
             ColumnSums((False, False), (), 1, True, "gaussian", 5.0), Coordinates((0, 0.5), ((1, 2.0),), True)

@@ -125,6 +125,14 @@ class Family(ABC):
         """Bound on what `information` gives."""
         return self.curvature_max
 
+    @property
+    def score_weight(self) -> float:
+        """What multiplies a score that is released beside an information; 0 where none may be, or had better.
+
+        Above 0 the slope and the information are those of which ``mechanisms/information.md`` speaks.
+        """
+        return 0.0
+
     def curvature_total(self, slopes: FloatVector) -> float:
         """A bound on the sum of second derivatives of rows whose first ones are at most these, shape (k,)."""
         return math.inf if self.curvature_max is None else self.curvature_max * len(slopes)

@@ -83,6 +83,24 @@ def test_draws_of_several_releases_end_in_their_likelihood_ratio() -> None:
     assert near.mean() > far.mean()
 
 
+@pytest.mark.parametrize(("formula", "rows"), [("y ~ g", "declared"), ("y ~ x + g", "norm 1")])
+def test_a_score_behind_products_is_looked_at_along_the_worst_rows(formula: str, rows: str) -> None:
+    """Of rows as they are read, declared ones stand for the axes; a map of rows takes any of norm 1."""
+    plan = dpglm.plan(formula, SCHEMA, privacy=dpglm.Privacy(1.0, 1e-6, "add-remove"))
+    act, pairs, _ = tasks_of(plan)[-2]  # the last release, with a score
+    size, pair = plan.problem.geometry.term_columns[-1].stop, pairs[0]
+    assert rows in pair.label
+    assert pair.direction is not None
+    assert pair.direction.shape == (size * (size + 1),)
+    # The noise of one seed is the same on both tables: what is left is what the row adds.
+    ((near,), _), ((far,), _) = (
+        act.once(table, SeededNoise(1), pair.at) for table in (pair.first, pair.second)
+    )
+    moved, (*_, last) = near - far, act.releases[0].options
+    assert 0.5 < np.linalg.norm(moved) / last.inside.sensitivity("add-remove") <= 1.0  # type: ignore[attr-defined]
+    assert moved @ pair.direction > 0.8 * np.linalg.norm(moved) * np.linalg.norm(pair.direction)
+
+
 def test_a_direction_without_noise_and_numbers_that_repeat_are_learned() -> None:
     generator = np.random.default_rng(1)
     noise = generator.normal(size=(2, 200, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,6 +44,24 @@ def test_where_noise_hides_the_information_it_is_the_minimiser_drawn_towards_zer
     prior = np.array([2.0, 1.0, 5.0]) ** 2
     gap = np.minimum(prior, SCALE**2 / RIDGE**2)
     np.testing.assert_allclose(found, prior / (prior + gap) * CENTRE, rtol=1e-6)
+
+
+def test_a_second_score_moves_the_minimiser_to_where_their_mean_is_zero() -> None:
+    """By the information where it is told, and by the ridge alone where it is hidden."""
+    both = RIDGE * CENTRE + np.array([1.0, -2.0, 3.0])
+    for information in (np.zeros((3, 3)), np.diag([40.0, 30.0, 20.0])):
+        one = model(information, 1e-3, both)
+        pooled = LinearModel(replace(one.released, ridge=RIDGE))
+        expected = CENTRE + np.linalg.solve(information + np.diag(RIDGE), both - RIDGE * CENTRE)
+        np.testing.assert_allclose(pooled.minimiser, expected, rtol=1e-6)
+        np.testing.assert_array_equal(one.minimiser, CENTRE)
+        assert one.released.own_ridge is None  # a score that is no ridge times t: of something else
+        np.testing.assert_array_equal(one.compromise, one.mean)
+        assert pooled.released.own_ridge is RIDGE
+    hidden = LinearModel(replace(model(np.zeros((3, 3)), 1e9, both).released, ridge=RIDGE))
+    gap = np.minimum(hidden.released.prior_variance, SCALE**2 / RIDGE**2)
+    drawn = hidden.released.prior_variance / (hidden.released.prior_variance + gap)
+    np.testing.assert_allclose(hidden.compromise, drawn * both / RIDGE, rtol=1e-6)
 
 
 def test_where_the_information_tells_all_it_is_the_posterior_mean() -> None:

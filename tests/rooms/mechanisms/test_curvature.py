@@ -161,7 +161,7 @@ def test_the_worst_case_differs_by_the_sensitivity(
     for block in (case.first, case.second):
         rows = Table()
         rows._chunks, rows.size = [block], size  # type: ignore[list-item, misc]
-        sums.append(asked._sum(rows, case.at).floats())
+        sums.append(asked._sum(rows, case.at)[0].floats())
     moved = float(np.linalg.norm(sums[0] - sums[1]))
     # With one column two rows cannot stand at a right angle.
     reached = asked.sensitivity("add-remove" if size == 1 else relation)

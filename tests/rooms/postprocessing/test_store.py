@@ -436,6 +436,15 @@ def test_what_was_released_reads_back_to_the_last_bit():
         assert str(FitResult(again).summary()) == str(FitResult(result).summary())
 
 
+def test_a_score_that_is_averaged_with_another_one_reads_back_with_its_ridge():
+    model = interval_record().released
+    ridge = np.array([0.5, 2.0, 2.0, 2.0, 2.0, 2.0])
+    result = interval_record(released=dataclasses.replace(model, score=model.score + 1.0, ridge=ridge))
+    again = from_json(to_json(result))
+    assert again == result
+    assert again.released.ridge.tobytes() == ridge.tobytes()
+
+
 def test_released_models_that_differ_in_a_bit_are_not_equal():
     fit, model = interval_record(), interval_record().released
     assert fit == interval_record(released=dataclasses.replace(model))
@@ -539,6 +548,10 @@ def block(place, **changes):
         ({"score": [*MODEL["score"][:-1], 1.0]}, "ridge times the centre"),
         ({"score": [-value for value in MODEL["score"]]}, "ridge times the centre"),
         ({"score": [MODEL["score"][0], 1.0, *MODEL["score"][2:]]}, "ridge times the centre"),
+        ({"ridge": []}, "ridge of another length"),
+        ({"ridge": [1.0] * 5}, "ridge of another length"),
+        ({"ridge": [0.5, 2.0, 2.0, 3.0, 2.0, 2.0]}, "no number for each term"),
+        ({"ridge": [0.5, 2.0, 2.0, 2.0, 2.0, 0.0]}, "no number for each term"),
     ],
 )
 def test_each_kind_of_damage_of_what_was_released_is_named(changes, told):
