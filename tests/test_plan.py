@@ -104,12 +104,10 @@ def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two_and_a
     name: str, formula: str, epsilon: float
 ) -> None:
     frame = dpglm.load_data(name)
-    found, share_told = ratios(formula, frame, declared(frame), epsilon, fits=5)
+    found, _ = ratios(formula, frame, declared(frame), epsilon, fits=5)  # their median ratio is .76 to .82
     # In the fair data age and years of marriage nearly repeat each other: 2 of 16 coefficients.
-    # A matrix whose noise these multiply makes the errors of all others larger, and most those that no fit
-    # tells of: with them the median at epsilon 1 is .66.
     assert np.mean((found > 0.4) & (found < 2.5)) >= 0.8
-    assert 0.7 < np.median(found[share_told > 0.5]) < 1.4  # .81 to 1.04
+    assert 0.7 < np.median(found) < 1.4
 
 
 @pytest.mark.slow
@@ -129,8 +127,7 @@ def test_expected_standard_errors_hold_on_tables_with_rare_levels(
     # median of .50 to .52.
     assert np.mean(close) >= share
     assert np.mean(close[told]) >= 0.85
-    # Whatever a fit tells of: .74 at epsilon 1 in Adult, of 57 in nine fits; .9 or more elsewhere.
-    assert np.average(close, weights=share_told) >= (0.7 if (name, epsilon) == ("adult", 1.0) else 0.85)
+    assert np.average(close, weights=share_told) >= 0.8  # .82 to 1.00: whatever a fit tells of
     assert 0.45 < np.median(found) < 2.0
 
 

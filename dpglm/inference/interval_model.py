@@ -98,9 +98,8 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     released = model.released
     if not released.centre.any():
         return released
-    ridge = released.ridge
-    if ridge is None:
-        ridge = released.score_scale / np.sqrt(released.initial_variance)
+    alone = released.score_scale / np.sqrt(released.initial_variance)
+    ridge = alone if released.ridge is None else released.ridge
     inverse = positive_inverse(model.positive_design + np.diag(ridge))
     squares = model.minimiser**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
     return grown(released, squares)

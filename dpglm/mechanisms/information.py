@@ -186,12 +186,11 @@ class Information(SumRelease, NoisyRelease):
         noise = "Gaussian" if self.law == "gaussian" else "of density proportional to exp(-|E| / scale)"
         scored = f", and {self.score_weight:.3g} times that of slope times x" if self.score_weight else ""
         score = "score and " if scored else ""
-        where = "Frobenius norm and in the score" if scored else "Frobenius norm"
         return ReleaseDescription(
             name=self.name,
             released=f"the sum of {weight} times x x' at that point{scored}",
             sensitivity=self.sensitivity(relation),
-            noise=f"symmetric, {noise}, of one scale in {where}",
+            noise=f"symmetric, {noise}, of one scale in Frobenius norm",
             scale=self.scale,
             theorem=f"{self.noise_law.mechanism} on the {score}information matrix (information.md)",
         )

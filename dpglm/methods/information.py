@@ -8,7 +8,6 @@ most as much. The ratio is released where standard errors are paid for, and no v
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
@@ -33,19 +32,15 @@ SPREAD_SHARE: Final = 0.02
 SPREAD_SHARE_PURE: Final = 0.04
 # No shares of a whole table make the score vary less.
 LEAST: Final = 2.0**-12
+_UNIT: Final = Calibration(1.0, information_scale=1.0)
 
 
-def information_release(problem: Problem, privacy: Privacy, scales: Calibration) -> Information:
+def information_release(problem: Problem, privacy: Privacy, scales: Calibration = _UNIT) -> Information:
     """The second release of the plan: of a logistic loss, and with Gaussian noise, a score is beside it."""
-    return replace(unit_information(problem, privacy), scale=scales.information_scale, law=scales.law)
-
-
-def unit_information(problem: Problem, privacy: Privacy) -> Information:
-    """The same with noise of scale 1."""
     weight = problem.family.score_weight / math.sqrt(STEPS[privacy.relation])
-    scored = releases_score(problem, privacy)
+    weight *= releases_score(problem, privacy)
     span = Span(problem.geometry.term_columns)
-    return Information(problem.family, 1.0, "gaussian", span, score_weight=weight if scored else 0.0)
+    return Information(problem.family, scales.information_scale, scales.law, span, score_weight=weight)
 
 
 def releases_score(problem: Problem, privacy: Privacy) -> bool:

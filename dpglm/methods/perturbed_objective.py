@@ -15,7 +15,7 @@ from dpglm.inference.expectation import NARROW, expected_information, expected_m
 from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
-from dpglm.methods.information import information_release, releases_score, unit_information
+from dpglm.methods.information import information_release, releases_score
 from dpglm.methods.iterated import noise_level
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
@@ -290,7 +290,7 @@ def calibrated_ridge(
 
     minimiser = Minimisers(
         lambda scale: max_leverage_of(ridges(scale)),
-        unit_information(problem, privacy).sensitivity(privacy.relation) if information else 0.0,
+        information_release(problem, privacy).sensitivity(privacy.relation) if information else 0.0,
         share=SCORED_SHARE if scored else INFORMATION_SHARE,
         residual_share=RESIDUAL_SHARE,
         measured_share=measured_share,
