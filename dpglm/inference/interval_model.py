@@ -10,7 +10,8 @@ theta: a step that is computed with it ends too early. With x'(theta - t) = d,
     \qquad \rho = \frac{a(\eta + d) - a(\eta)}{d\,a(\eta)(1 - a(\eta))}.
 
 Rows are not there any more, but their first two moments under the weights at t are: those are the released
-matrix. So the mean of rho x x' is taken as if predictors were normal under these weights.
+matrix. So the mean of rho x x' is taken as if predictors were normal under these weights, within each level
+of one factor.
 """
 
 from __future__ import annotations
@@ -22,16 +23,13 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from dpglm.glm.penalties.base import TermColumns
-from dpglm.inference.linear_model import LinearModel, positive_inverse
-from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.inference.linear_model import LinearModel, positive_inverse, positive_part
+from dpglm.inference.score_and_information import ScoreAndInformation, grown
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Powers of 2 between which declared scales are multiplied; the steps of the search, and rounds at each step.
 _LEAST_POWER, _MOST_POWER = -8.0, 2.0
 _SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
-# A term's prior scale is at least so many times its estimate.
-OWN_SCALE: Final = 1.5
 # A number's prior scale is larger where the information, less its noise, shows less than the first share of
 # the variance that it is coded for; at least the second is taken to be there. Where the number is hidden,
 # the scale is that of so many times the usual effect.
@@ -46,6 +44,13 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Below this step the ratio is its first two terms: the difference of two means would have lost its digits.
 _SMALL: Final = 1e-4
 _SPREAD_JITTER: Final = 1e-9
+# Totals of levels that are so many standard deviations of their noise, and shares of all weight, are used.
+_KNOWN: Final = 4.0
+_LEAST: Final = 1e-6
+# Near separation a level moves on and on, and a linear model ends after a step of about 1: a level is taken
+# to move by so much more than all rows together. Set on levels of 3, -3 and 1 log odds and one of 95 %
+# successes, judged on others.
+FURTHEST: Final = 1.0
 # No row's predictor is taken to move further than this, on a log scale.
 _LARGEST_CHANGE: Final = 10.0
 # The step from t to the posterior mean is found so many times at most, until it changes by no more than this
@@ -105,18 +110,6 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     return grown(released, squares)
 
 
-def grown(released: ScoreAndInformation, squares: FloatVector) -> ScoreAndInformation:
-    """Prior scales of at least `OWN_SCALE` times a term's root mean ``squares``, of shape (p,)."""
-
-    def scaled(term: TermColumns) -> TermColumns:
-        size = np.sqrt(max(float(np.mean(squares[term.columns] / term.prior**2)), 0.0))
-        if term.kind == "intercept" or not OWN_SCALE * size > 1.0:
-            return term
-        return replace(term, prior=term.prior * OWN_SCALE * size)
-
-    return replace(released, term_columns=tuple(map(scaled, released.term_columns)))
-
-
 def interval_model(released: ScoreAndInformation) -> LinearModel:
     """The linear model that intervals rest on: prior scales of `with_seen_spreads`, then `with_own_scales`.
 
@@ -136,7 +129,9 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     at_centre = declared = LinearModel(own)
     step, change, reach = np.zeros(released.size), np.zeros(released.size), 1.0
     for _ in range(_STEPS_OF_COUNTS if released.exponential else _STEPS if released.logistic else 0):
-        before, change = change, declared.mean - released.centre - step
+        # How far t is from the maximum of the likelihood: sampling takes both along.
+        solved = declared.like(own, sampling=np.zeros_like(declared.design)).mean
+        before, change = change, solved - released.centre - step
         if released.exponential and before @ change < 0.0:
             reach *= 0.5
         step = step + reach * change
@@ -206,39 +201,85 @@ def _log_likelihood(total: FloatMatrix, model: LinearModel) -> float:
     return float(-np.log(np.diag(factor[0])).sum() - 0.5 * (z @ cho_solve(factor, z)))
 
 
-def secant_design(model: LinearModel, step: FloatVector, *, at_end: bool = False) -> FloatMatrix:
+def secant_design(
+    model: LinearModel, step: FloatVector, *, at_end: bool = False, furthest: float = FURTHEST
+) -> FloatMatrix:
     """The mean information on the way from t to t + step, shape (p, p); that at t without an intercept.
 
-    ``at_end`` gives the information at t + step itself.
+    ``at_end`` gives the information at t + step itself. Rows are taken to be normal within each level of the
+    factor whose levels move furthest apart, which move by at most ``furthest`` beyond all rows together.
 
     Post-processing of released numbers, for a logistic model without offsets, or for counts.
     """
-    released, at_centre = model.released, model.design
+    if model.cells.intercept is None or not step.any():
+        return model.design
+    weights, means, spread = mixture(model, step)
+    moved = means @ step
+    middle = float(weights @ moved / weights.sum())
+    moved = middle + np.clip(moved - middle, -furthest, furthest)
+    design = _moved_information(model.released, weights, means, spread, step, moved, at_end=at_end)
+    return 0.5 * (design + design.T)
+
+
+def mixture(model: LinearModel, step: FloatVector) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
+    """Weights and means of the rows of each level of the factor that a step moves most, and their covariance.
+
+    Shapes (L,), (L, p) and (p, p).
+
+    Levels whose totals are mostly noise are taken together, or left out if their sum is; all rows are one
+    group where no factor moves.
+    """
     intercept = model.cells.intercept
-    if intercept is None or not step.any():
-        return at_centre
+    assert intercept is not None
+    design = model.design
     at, constant = intercept.start, float(intercept.table[0, 0])
     total = model.total_weight
-    mean = at_centre[at] / (constant * total)
+    mean = design[at] / (constant * total)
     mean[at] = constant
-    spread = at_centre / total - np.outer(mean, mean)
-    spread[at], spread[:, at] = 0.0, 0.0
-    values, vectors = np.linalg.eigh(spread)
-    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    design = moved_information(released, total, mean, spread, step, at_end=at_end)
-    return np.asarray(0.5 * (design + design.T))
+    cells = _moving(model, step)
+    sums = design @ model.cells.from_coded[:, cells]  # of the rows of each level, by weight
+    totals = sums[at] / constant
+    noise = np.sqrt(np.diag(model.cell_variances)[cells])
+    enough = (totals > _KNOWN * noise) & (totals > 0.0)
+    weights, sums_of = totals[enough], sums[:, enough].T
+    left = total - float(weights.sum())
+    if not weights.size or left > max(_LEAST * total, _KNOWN * float(np.linalg.norm(noise[~enough]))):
+        sums_of = np.vstack([sums_of, total * mean - sums_of.sum(axis=0)])
+        weights = np.append(weights, left)
+    means = sums_of / weights[:, None]
+    weights = weights * (total / weights.sum())
+    within = design / total - (means.T * (weights / total)) @ means
+    within[at], within[:, at] = 0.0, 0.0
+    return weights, means, positive_part(within)
 
 
-def moved_information(
+def _moving(model: LinearModel, step: FloatVector) -> slice:
+    """Cells of the factor whose levels a step moves furthest apart, by weight; none where none moves."""
+    best, found = 0.0, slice(0, 0)
+    inside = np.einsum("ij,ij->j", model.cells.from_coded, model.design @ model.cells.from_coded)
+    for term, cells in model.cells.of_kind("levels"):
+        moved, weights = term.table @ step[term.columns], np.maximum(inside[cells], 0.0)
+        weights = weights / max(float(weights.sum()), np.finfo(np.float64).tiny)
+        apart = float(weights @ (moved - weights @ moved) ** 2)
+        if apart > best:
+            best, found = apart, cells
+    return found
+
+
+def _moved_information(
     released: ScoreAndInformation,
-    total: float,
-    mean: FloatVector,
+    weights: FloatVector,
+    means: FloatMatrix,
     spread: FloatMatrix,
     step: FloatVector,
+    means_moved: FloatVector,
     *,
     at_end: bool,
 ) -> FloatMatrix:
-    """Information of normal rows of this mean, covariance and total weight at t, moved by a step, (p, p)."""
+    """Information of groups of normal rows, of these weights, means and one covariance, moved by a step.
+
+    Mean predictors of the groups move by ``means_moved``, shape (L,).
+    """
     # Predictors at t, and how far they move: two normal variables.
     directions = np.column_stack([released.centre, step])
     across = spread @ directions
@@ -246,17 +287,18 @@ def moved_information(
     within += _SPREAD_JITTER * (np.trace(within) + _SPREAD_JITTER) * np.eye(2)
     grid = np.array(np.meshgrid(_NODES, _NODES, indexing="ij")).reshape(2, -1)
     moved = np.linalg.cholesky(within) @ grid
-    eta, change = (mean @ directions)[:, None] + moved
+    eta, change = (means @ released.centre)[:, None] + moved[0], means_moved[:, None] + moved[1]
     if at_end:
         ratio = end_ratio(None if released.exponential else eta, change)
     else:
         ratio = exponential_ratio(change) if released.exponential else weight_ratio(eta, change)
-    ratio = ratio * np.outer(_WEIGHTS, _WEIGHTS).ravel()
+    ratio = weights[:, None] * ratio * np.outer(_WEIGHTS, _WEIGHTS).ravel()
     slopes = across @ np.linalg.inv(within)
-    first = slopes @ (moved @ ratio)
-    second = slopes @ ((moved * ratio) @ moved.T) @ slopes.T
-    rest = np.outer(mean, mean) + spread - slopes @ across.T
-    return np.asarray(total * (ratio.sum() * rest + np.outer(mean, first) + np.outer(first, mean) + second))
+    whole = ratio.sum(axis=1)
+    first = means.T @ (ratio @ moved.T) @ slopes.T
+    second = slopes @ ((moved * ratio.sum(axis=0)) @ moved.T) @ slopes.T
+    rest = spread - slopes @ across.T
+    return np.asarray((means.T * whole) @ means + whole.sum() * rest + first + first.T + second)
 
 
 def weight_ratio(eta: FloatVector, change: FloatVector) -> FloatVector:

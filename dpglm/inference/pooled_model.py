@@ -28,9 +28,9 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from dpglm.inference.interval_model import grown, interval_model, secant_design
+from dpglm.inference.interval_model import interval_model, secant_design
 from dpglm.inference.linear_model import LinearModel, Spread, positive_inverse, positive_part
-from dpglm.inference.score_and_information import Cells, ScoreAndInformation
+from dpglm.inference.score_and_information import Cells, ScoreAndInformation, grown
 from dpglm.typing import FloatMatrix, FloatVector
 
 # The pooled mean, the sites' distances from it and their designs are found again so many times at most, until

@@ -20,17 +20,14 @@ import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.interval_model import end_ratio, grown, interval_model, moved_information, secant_design
+from dpglm.inference.interval_model import end_ratio, interval_model, mixture, secant_design
 from dpglm.inference.linear_model import ROUNDS, LinearModel, positive_inverse, positive_part
-from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.inference.score_and_information import ScoreAndInformation, grown
 from dpglm.typing import FloatMatrix, FloatVector
 
 # The way to the submodel's estimate is found so many times at most, until it changes by this share of itself.
 _STEPS: Final = 12
 _STAYS: Final = 1e-6
-# Totals of levels that are so many standard deviations of their noise, and shares of all weight, are used.
-_KNOWN: Final = 4.0
-_LEAST: Final = 1e-6
 # What interactions move counts so many times.
 _PRODUCTS: Final = 2.0
 # Of rows whose coefficient has a larger sampling error, and moves so far, the information knows nothing.
@@ -146,9 +143,7 @@ class Restricted:
         if intercept is None:
             return np.inf
         at_start, step = LinearModel(released), self.away
-        groups, spread = mixture(at_start, step)
-        weights = np.array([weight for weight, _ in groups])
-        centres = np.array([centre for _, centre in groups])
+        weights, centres, spread = mixture(at_start, step)
         scale, means = float(np.sqrt(weights.sum() / released.dispersion)), centres @ step
         whole = float(step @ spread @ step + (weights / weights.sum()) @ means**2)
         moves = released.logistic or released.exponential
@@ -229,10 +224,12 @@ def restricted(
         if not np.abs(step - before).max() > _STAYS * np.abs(step).max():
             break
         if moves:
-            design = mixed_design(at_start, step)
+            design = secant_design(at_start, step, furthest=np.inf)
     assert plain is not None
     excess = matrix.T @ (released.score + design @ (start - matrix @ centre))
-    end = at_start.with_design(mixed_design(at_start, step, at_end=True) if moves else design)
+    end = at_start.with_design(
+        secant_design(at_start, step, at_end=True, furthest=np.inf) if moves else design
+    )
     dispersion = released.dispersion
     if not released.logistic and released.third_derivative_bound == 0.0:
         dispersion = _dispersion(at_start, matrix @ centre, matrix.shape[1], rows)
@@ -264,49 +261,6 @@ def _model(
     return RestrictedModel(replace(own, centre=centre), gap, whole, matrix, start, excess)
 
 
-def mixed_design(model: LinearModel, step: FloatVector, *, at_end: bool = False) -> FloatMatrix:
-    """`secant_design` of rows that are normal within each level of one factor, shape (p, p).
-
-    The factor is the one whose levels move furthest apart: a merged level moves by itself, and normal
-    predictors know nothing of that.
-    """
-    if model.cells.intercept is None or not step.any():
-        return secant_design(model, step, at_end=at_end)
-    groups, spread = mixture(model, step)
-    moved = np.zeros_like(spread)
-    for weight, centre in groups:
-        moved += moved_information(model.released, weight, centre, spread, step, at_end=at_end)
-    return np.asarray(0.5 * (moved + moved.T))
-
-
-def mixture(model: LinearModel, step: FloatVector) -> tuple[list[tuple[float, FloatVector]], FloatMatrix]:
-    """Weight and mean of the rows of each level of the factor that a step moves most, and their covariance.
-
-    Levels whose totals are mostly noise are taken together, as are all rows where no factor moves.
-    """
-    intercept = model.cells.intercept
-    assert intercept is not None
-    released, design = model.released, model.design
-    at, constant = intercept.start, float(intercept.table[0, 0])
-    total = max(float(design[at, at]), released.information_scale) / constant**2
-    mean = design[at] / (constant * total)
-    mean[at] = constant
-    cells = _moving(model, step)
-    sums = design @ model.cells.from_coded[:, cells]  # of the rows of each level, by weight
-    totals = sums[at] / constant
-    noise = np.sqrt(np.diag(model.cell_variances)[cells])
-    known = np.flatnonzero((totals > _KNOWN * noise) & (totals > 0.0))
-    groups = [(float(totals[level]), sums[:, level] / totals[level]) for level in known]
-    left = total - float(totals[known].sum())
-    if left > _LEAST * total:
-        groups.append((left, (total * mean - sums[:, known].sum(axis=1)) / left))
-    weight = sum(part for part, _ in groups)
-    groups = [(total * part / weight, centre) for part, centre in groups]
-    within = design / total - sum(part / total * np.outer(centre, centre) for part, centre in groups)
-    within[at], within[:, at] = 0.0, 0.0
-    return groups, positive_part(within)
-
-
 def _of_interactions(released: ScoreAndInformation, step: FloatVector) -> FloatVector:
     """The part of a step that is in the columns of interactions, shape (p,)."""
     part = np.zeros_like(step)
@@ -314,19 +268,6 @@ def _of_interactions(released: ScoreAndInformation, step: FloatVector) -> FloatV
         if term.kind == "other":
             part[term.columns] = step[term.columns]
     return part
-
-
-def _moving(model: LinearModel, step: FloatVector) -> slice:
-    """Cells of the factor whose levels a step moves furthest apart, by weight; none where none moves."""
-    best, found = 0.0, slice(0, 0)
-    inside = np.einsum("ij,ij->j", model.cells.from_coded, model.design @ model.cells.from_coded)
-    for term, cells in model.cells.of_kind("levels"):
-        moved, weights = term.table @ step[term.columns], np.maximum(inside[cells], 0.0)
-        weights = weights / max(float(weights.sum()), np.finfo(np.float64).tiny)
-        apart = float(weights @ (moved - weights @ moved) ** 2)
-        if apart > best:
-            best, found = apart, cells
-    return found
 
 
 def _dispersion(model: LinearModel, end: FloatVector, size: int, rows: float | None) -> float:

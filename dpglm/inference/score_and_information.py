@@ -7,9 +7,10 @@ independence, as far as their noise justifies it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import scipy.linalg
@@ -21,6 +22,8 @@ from dpglm.typing import LATER, BoolVector, FloatMatrix, FloatVector
 _FAR = 2.0
 # Variance of a uniform variable on its range, the largest a slope's variance is believed to be below noise.
 _UNIFORM_VARIANCE = 0.25
+# A term's prior scale is at least so many times its estimate.
+OWN_SCALE: Final = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,18 @@ class ScoreAndInformation:
     def known(self, rows: FloatMatrix) -> FloatVector:
         """What ``origin`` adds to linear functions of the coefficients, shape (k,)."""
         return np.zeros(len(rows)) if self.origin is None else np.asarray(rows @ self.origin)
+
+
+def grown(released: ScoreAndInformation, squares: FloatVector) -> ScoreAndInformation:
+    """Prior scales of at least `OWN_SCALE` times a term's root mean ``squares``, of shape (p,)."""
+
+    def scaled(term: TermColumns) -> TermColumns:
+        size = np.sqrt(max(float(np.mean(squares[term.columns] / term.prior**2)), 0.0))
+        if term.kind == "intercept" or not OWN_SCALE * size > 1.0:
+            return term
+        return replace(term, prior=term.prior * OWN_SCALE * size)
+
+    return replace(released, term_columns=tuple(map(scaled, released.term_columns)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ from dpglm.typing import FloatVector
 ZERO_WIDTH = 10.0
 # How many times the mean square of t - theta is in a plan with two scores what terms that overlap as usual
 # would make it: near repeats leave much of it to priors. Set on fair and Adult, judged on GUSTO and randhie.
-OVERLAPPING = 2.0
+OVERLAPPING = 2.2
 # What a penalty that is not convex sets to zero in a lasso's result, as a share of the largest coefficient.
 THRESHOLD = 1.0 / 32.0
 

@@ -45,9 +45,6 @@ BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE = 4.0, 10.0
 LEAST_RIDGE = 1e-4
 # The ridge is also at least this share of what the declared prior would make it.
 PRIOR_SHARE = 0.25
-# Where the score is released again, beside the information: what a ridge pulls is known then, and what is far
-# from the truth is not.
-SCORED_PRIOR_SHARE = 0.4
 # Share of mu squared, or of epsilon, for the information; and for it with a score.
 INFORMATION_SHARE, SCORED_SHARE = 0.5, 0.65
 # Pure epsilon pays for a curvature in few coefficients only, and no budget pays in very many.
@@ -270,8 +267,7 @@ def calibrated_ridge(
         starts = [max(start, WEIGHTED_RIDGE_INTERCEPT) for start in starts]
     least = np.array(starts) * rows / privacy.epsilon
     scored = information and releases_score(problem, privacy)
-    part = SCORED_PRIOR_SHARE if scored else PRIOR_SHARE
-    prior = np.array([part / float((columns.prior**2).min()) for columns in term_columns])
+    prior = np.array([PRIOR_SHARE / float((columns.prior**2).min()) for columns in term_columns])
     bounds = np.array([columns.bound for columns in term_columns])
 
     def ridges(scale: float) -> FloatVector:

@@ -24,6 +24,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 # An estimate beyond so many prior scales, declared or default, is named: it is a surprise.
 SURPRISE: Final = 2.0
 MOST_NAMES: Final = 8
+# The summary names intervals of levels if one end is so many times as far away as the standard error says.
+MUCH_LONGER: Final = 1.5
 
 
 def selected(record: FitRecord) -> BoolVector:
@@ -129,7 +131,7 @@ def caveats(record: FitRecord) -> tuple[str, ...]:
         )
     if sides := _separated(record):
         notes.append(
-            "Nearly all responses of a level, or of the one it is compared with, are alike; "
+            "Nearly all responses of a level, or of the one it is compared with, may be alike; "
             f"the interval is longer than the standard error says: {'; '.join(sides)}."
         )
     return tuple(notes)
@@ -190,8 +192,9 @@ def _separated(record: FitRecord) -> list[str]:
     if near is None:
         return []
     centre, reach = record.debiased, quantile(0.95) * record.standard_errors
-    endless = np.asarray(np.isinf(near.ends(centre, reach)).any(axis=1))
-    mapped, outward = near.mapped(centre, reach).copy(), near.outward.copy()
+    furthest = np.abs(near.ends(centre, reach) - centre[:, None]).max(axis=1)
+    endless = np.isinf(furthest)
+    mapped, outward = near.mapped(centre, reach) & (furthest > MUCH_LONGER * reach), near.outward.copy()
     for j, way, _ in near.predictors:
         mapped[j], outward[j] = endless[j], way
     groups = {

@@ -1,8 +1,8 @@
 """Outer ends of intervals in a logistic model, which reach further out than the standard error says.
 
-Near separation, where nearly all responses of a level are alike, the rarer kind falls off like exp(-step) as
-the coefficient moves outwards. A linear model lets it reach nothing after a step of 1, so its interval ends
-too early: the outer end is mapped further out, and may be infinite.
+As a coefficient of a level moves outwards, the rarer response of its rows falls off by the logistic curve,
+like exp(-step) near separation. A linear model lets it reach nothing after a step of 1 to 2, so its interval
+ends too early: the outer end is mapped further out, and may be infinite.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.linear_model import LinearModel
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# Ends are mapped where the rarer response makes less than the first share of a level at t and the interval
-# reaches further than `FAR` from t; or less than the second share and the estimate itself is as far.
-SEPARATED: Final = 0.05
-UNEVEN: Final = 0.4
+# Ends of contrasts of levels are mapped where the interval reaches further than this from t.
 FAR: Final = 0.3
-# The same for intervals that are wide anyway: with the numbers above many would have no end for noise alone.
-UNEVEN_WIDE: Final = 0.25
+# Intervals that are wide anyway would often have no end for noise alone. Theirs are mapped where they reach
+# further than this, and the rarer response makes less than the first share of a level at t; or less than the
+# second share, and the estimate itself is as far.
 FAR_WIDE: Final = 0.5
+SEPARATED, UNEVEN_WIDE = 0.05, 0.25
 # The step from t to an estimate ends too early where noise is large: by up to the first share of it, and by
 # the second where the estimate exceeds `LARGE` prior scales, declared or default, and is not `PLAIN`.
 SHORT, SHORT_LARGE, LARGE = 0.2, 0.6, 1.0
@@ -45,11 +44,12 @@ class OuterEnds:
     the estimate if predictors are normal. A step that leads away from zero may be longer than that: the
     interval's outer end lies a share of the step further out: `SHORT`, or of strong effects `SHORT_LARGE`.
 
-    A contrast of levels near separation needs more. With o the outward step from t to the estimate and h the
-    reach of the interval, its outer end moves from :math:`t + o + h` to :math:`t - \log(1 - o - h)`, which is
-    infinite from o + h = 1 on. The inner end stays. Outward is where responses of the level that tells least
-    get more alike: it makes most of the variance, and its information falls that way. Where noise has taken t
-    across zero that way leads back through it, and the test of zero is that of the interval: see `reach_of`.
+    A contrast of levels needs more. Outward is where responses of the level that tells least get more alike:
+    it makes most of the variance, and its information falls that way. An outer end f from t in the linear
+    model says that p, the share of the rarer response, falls by f p (1 - p). On the logistic curve that is
+    :math:`\log(1 + f p) - \log(1 - f (1 - p))` from t, infinite from f = 1 / (1 - p) on. The inner end stays.
+    Where noise has taken t across zero, the way outward leads back through it, and the test of zero is that
+    of the interval: see `reach_of`.
 
     The intercept is the predictor at the reference level, which is that of another level less their contrast.
     Where contrasts end further out because of that level, so does the intercept, by the least of them, unless
@@ -115,10 +115,9 @@ class OuterEnds:
 
     def mapped(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> BoolVector:
         """Which intervals ``estimates +- reach`` end too early, shape (k,)."""
-        uneven, apart = (UNEVEN_WIDE, FAR_WIDE) if wide else (UNEVEN, FAR)
-        step = self.outward * (estimates - self.start)
-        separated = (self.rarer < SEPARATED) & (step + reach > apart)
-        return np.asarray((self.outward != 0.0) & (separated | ((self.rarer < uneven) & (step > apart))))
+        step, apart = self.outward * (estimates - self.start), FAR_WIDE if wide else FAR
+        uneven = (self.rarer < SEPARATED) | ((self.rarer < UNEVEN_WIDE) & (step > FAR_WIDE)) | (not wide)
+        return np.asarray((self.outward != 0.0) & (step + reach > apart) & uneven)
 
     def ends(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> FloatMatrix:
         """Lower and upper ends of intervals that reach this far in the linear model, shape (k, 2).
@@ -130,7 +129,8 @@ class OuterEnds:
         ends = plain.copy()
         far = self.outward * (estimates - self.start) + reach
         with np.errstate(divide="ignore", invalid="ignore"):
-            outer = self.start - self.outward * np.log1p(-np.minimum(far, 1.0))
+            left = np.maximum(1.0 - far * (1.0 - self.rarer), 0.0)
+            outer = self.start + self.outward * (np.log1p(far * self.rarer) - np.log(left))
         for j in np.flatnonzero(self.mapped(estimates, reach, wide=wide) & ~np.isnan(far)).tolist():
             place, furthest = (1, max) if self.outward[j] > 0.0 else (0, min)
             ends[j, place] = furthest(ends[j, place], outer[j])
@@ -153,11 +153,10 @@ class OuterEnds:
         plain = np.maximum(np.maximum(values - estimates - above, estimates - values - below), 0.0)
         step = self.outward * (estimates - self.start)
         distance = self.outward * (values - self.start)
-        mapped = np.maximum(-np.expm1(-np.maximum(distance, 0.0)) - step, 0.0)
-        late = np.where(distance > FAR, np.maximum(mapped, FAR - step), distance - step)
-        outer = np.where((self.rarer < UNEVEN) & (step > FAR), mapped, late)
-        nearby = (self.outward != 0.0) & (self.rarer < UNEVEN) & ((self.rarer < SEPARATED) | (step > FAR))
-        return np.where(nearby & (distance > step), np.minimum(outer, plain), plain)
+        falls = -np.expm1(-np.maximum(distance, 0.0))
+        mapped = falls / (1.0 - self.rarer * falls)  # as far as the linear model sees it
+        outer = np.where(distance > FAR, np.maximum(np.maximum(mapped, FAR) - step, 0.0), distance - step)
+        return np.where((self.outward != 0.0) & (distance > step), np.minimum(outer, plain), plain)
 
     def _left(self, estimates: FloatVector) -> tuple[FloatVector, FloatVector]:
         """How much further down and up steps that lead away from zero may go, shape (k,) each."""

@@ -56,7 +56,8 @@ DEBIASED = (
 )
 DRAWN = "Coefficients without a standard error are drawn towards 0 by their prior scale."
 OUTER = (
-    "Ends away from zero lie further out than the standard error says, where noise hides how far a step goes."
+    "Ends lie further out than the standard error says away from zero, where noise hides how far a step "
+    "goes, and for levels where responses get more alike."
 )
 WIDE = "Intervals without a standard error rest mostly on the prior scale, and miss effects far beyond it."
 

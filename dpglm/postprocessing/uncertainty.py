@@ -13,8 +13,8 @@ import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import LEAST_SIGNAL, MOST_ADJUSTMENT, MOST_SHARE_OF_SCALE, Contrasts
-from dpglm.inference.interval_model import OWN_SCALE
 from dpglm.inference.linear_model import MOST_MOVED
+from dpglm.inference.score_and_information import OWN_SCALE
 from dpglm.postprocessing.intervals import listed
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import plain_number

@@ -97,9 +97,10 @@ class FitResult(Effects, PlugIn):
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
 
         Valid whatever was selected: the estimates exist before anything is. In a logistic fit the end away
-        from zero may lie further out than the standard error says, and that of a level near separation at
-        infinity, see ``docs/methods.md``. The interval of a coefficient without a standard error is wide and
-        rests mostly on the prior scale: ``tidy()`` calls it not ``reliable``.
+        from zero may lie further out than the standard error says, and so does that of a level where
+        responses get more alike: near separation at infinity, see ``docs/methods.md``. The interval of a
+        coefficient without a standard error is wide and rests mostly on the prior scale: ``tidy()`` calls it
+        not ``reliable``.
 
         Parameters
         ----------

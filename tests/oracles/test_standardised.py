@@ -407,6 +407,36 @@ def test_the_secant_is_the_mean_information_of_normal_rows() -> None:
     np.testing.assert_array_equal(secant_design(model, np.zeros(4)), model.design)
 
 
+def test_the_secant_moves_each_level_by_itself() -> None:
+    """Levels of 3, -3 and 0 log odds: together their predictors are not normal."""
+    generator = np.random.default_rng(9)
+    n, corners = 400_000, 0.5 * np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
+    X = np.column_stack(
+        [np.ones(n), generator.normal(size=n), corners[generator.choice(3, size=n, p=[0.5, 0.3, 0.2])]]
+    )
+    theta = np.array([0.0, 0.5, *np.linalg.lstsq(corners, [3.0, -3.0, 0.0], rcond=None)[0]])
+    centre = 0.3 * theta
+    at, step = expit(X @ centre), X @ (theta - centre)
+    information = (X * (at * (1.0 - at))[:, None]).T @ X
+    exact = (X * ((expit(X @ theta) - at) / step)[:, None]).T @ X
+    first = [
+        TermColumns("Intercept", "intercept", 0, 1, 1.0, np.ones((1, 1)), np.array([5.0])),
+        TermColumns("x", "slope", 1, 2, 1.0, np.array([[4.0]]), np.ones(1)),
+    ]
+    errors = []
+    for last in (
+        TermColumns("g", "levels", 2, 4, 0.25, corners, np.ones(2)),
+        TermColumns("g", "other", 2, 4, 0.25, np.eye(2), np.ones(2)),
+    ):
+        released = ScoreAndInformation(
+            (*first, last), centre, np.zeros(4), information, 1e-9, 1e-9, 1.0, np.ones(4), 1.0, logistic=True
+        )
+        found = secant_design(LinearModel(released), theta - centre, furthest=np.inf)
+        errors.append(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+    assert errors[0] < 0.01
+    assert errors[1] > 0.1
+
+
 def test_the_ratio_of_weights_is_continuous_where_it_is_expanded() -> None:
     eta = np.linspace(-30.0, 30.0, 41)
     for change in (0.9e-4, -0.9e-4):
