@@ -137,7 +137,7 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
         step = step + reach * change
         if not np.abs(change).max() > _STAYS * np.abs(step).max():
             break
-        declared = at_centre.with_design(secant_design(at_centre, step))
+        declared = at_centre.with_design(secant_design(at_centre, step, furthest=FURTHEST))
         own = grown(own, declared.mean**2)
         declared = declared.like(own)
     learned = declared.like(fitted_scales(declared))
@@ -202,7 +202,7 @@ def _log_likelihood(total: FloatMatrix, model: LinearModel) -> float:
 
 
 def secant_design(
-    model: LinearModel, step: FloatVector, *, at_end: bool = False, furthest: float = FURTHEST
+    model: LinearModel, step: FloatVector, *, at_end: bool = False, furthest: float = np.inf
 ) -> FloatMatrix:
     """The mean information on the way from t to t + step, shape (p, p); that at t without an intercept.
 

@@ -224,12 +224,10 @@ def restricted(
         if not np.abs(step - before).max() > _STAYS * np.abs(step).max():
             break
         if moves:
-            design = secant_design(at_start, step, furthest=np.inf)
+            design = secant_design(at_start, step)
     assert plain is not None
     excess = matrix.T @ (released.score + design @ (start - matrix @ centre))
-    end = at_start.with_design(
-        secant_design(at_start, step, at_end=True, furthest=np.inf) if moves else design
-    )
+    end = at_start.with_design(secant_design(at_start, step, at_end=True) if moves else design)
     dispersion = released.dispersion
     if not released.logistic and released.third_derivative_bound == 0.0:
         dispersion = _dispersion(at_start, matrix @ centre, matrix.shape[1], rows)

@@ -194,11 +194,11 @@ class Cells:
             at = self.intercept.start
             squares = constant**4
             for term, _ in self.of_kind("levels"):
-                squares += _squared_length(term) ** 2 * (len(term.table) - 1) / len(term.table) ** 2
+                squares += squared_length(term) ** 2 * (len(term.table) - 1) / len(term.table) ** 2
             total_variance = 1.0 / squares  # variance of the sum of weights
             entries[at, at] = constant**4 * total_variance
             for term, _ in self.of_kind("levels"):
-                length, count = _squared_length(term), len(term.table)
+                length, count = squared_length(term), len(term.table)
                 each = 1.0 / (2.0 * constant**2 * length + length**2 * (1.0 - 2.0 / count))
                 entries[at, term.columns] = entries[term.columns, at] = constant**2 * length * each
                 totals[term.start] = np.full(count, total_variance / count**2 + each * (1.0 - 1.0 / count))
@@ -209,7 +209,7 @@ class Cells:
         return scale**2 * variances
 
 
-def _squared_length(term: TermColumns) -> float:
+def squared_length(term: TermColumns) -> float:
     """The number of which ``table.T @ table`` is that multiple of the identity."""
     return float((term.table**2).sum() / term.table.shape[1])
 

@@ -19,7 +19,7 @@ from scipy.special import gammaln, pdtr, pdtrc
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
 from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_regression
-from dpglm.inference.interval_model import secant_design
+from dpglm.inference.interval_model import FURTHEST, secant_design
 from dpglm.inference.linear_model import LinearModel, positive_inverse
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.column_sums import ColumnSums
@@ -97,7 +97,7 @@ def solve_counts(
     near = at(point, -2)
     terms = tuple(replace(term, prior=start.errors[term.columns]) for term in near.term_columns)
     step = LinearModel(replace(near, term_columns=terms, centre=np.zeros(size), origin=point))
-    step = step.with_design(secant_design(step, step.mean))
+    step = step.with_design(secant_design(step, step.mean, furthest=FURTHEST))
     released = at(point + step.mean, -1)
     return released, stage.geometry, replace(stage.scales, residual_cut=cut.place)
 

@@ -57,17 +57,14 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
             expected="None or 'fcr'",
             remedy="Use adjust='fcr' for the false coverage rate of the selected list.",
         )
-    critical = quantile(level)
-    centre = record.debiased
-    if adjust == "fcr":  # each has the level 1 - (1 - level) R / m, with R selected of m with an interval
-        given = record.reported
-        chosen = given & selected(record)
-        if chosen.any():
-            critical = quantile(false_coverage_level(int(chosen.sum()), int(given.sum()), 1.0 - level))
-        centre = np.where(chosen, centre, np.nan)
-    reach = critical * record.standard_errors
-    own = ends(record, record.contrasts, centre, reach)
-    if adjust is not None or record.contrasts is None:
+    critical, chosen = quantile(level), record.reported & selected(record)
+    if adjust == "fcr" and chosen.any():  # each has the level 1 - (1 - level) R / m, R selected of m
+        given = int(record.reported.sum())
+        critical = quantile(false_coverage_level(int(chosen.sum()), given, 1.0 - level))
+    own = ends(record, record.contrasts, record.debiased, critical * record.standard_errors)
+    if adjust == "fcr":
+        return np.where(chosen[:, None], own, np.nan)
+    if record.contrasts is None:
         return own
     return np.where(record.reported[:, None], own, wide_intervals(record, record.contrasts, critical))
 

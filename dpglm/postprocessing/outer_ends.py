@@ -17,6 +17,7 @@ from scipy.special import expit
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.score_and_information import squared_length
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Ends of contrasts of levels are mapped where the interval reaches further than this from t.
@@ -46,10 +47,9 @@ class OuterEnds:
 
     A contrast of levels needs more. Outward is where responses of the level that tells least get more alike:
     it makes most of the variance, and its information falls that way. An outer end f from t in the linear
-    model says that p, the share of the rarer response, falls by f p (1 - p). On the logistic curve that is
-    :math:`\log(1 + f p) - \log(1 - f (1 - p))` from t, infinite from f = 1 / (1 - p) on. The inner end stays.
-    Where noise has taken t across zero, the way outward leads back through it, and the test of zero is that
-    of the interval: see `reach_of`.
+    model, in units of that level, says that p, the share of the rarer response, falls by f p (1 - p). On the
+    logistic curve that is :math:`\log(1 + f p) - \log(1 - f (1 - p))` from t, infinite from f = 1 / (1 - p)
+    on. The inner end stays. Where outward leads through zero, its test is that of the interval: `reach_of`.
 
     The intercept is the predictor at the reference level, which is that of another level less their contrast.
     Where contrasts end further out because of that level, so does the intercept, by the least of them, unless
@@ -62,6 +62,7 @@ class OuterEnds:
     # Predictors at a level that contrasts end further out for: place, way to separation, places of these.
     predictors: tuple[tuple[int, float, tuple[int, ...]], ...] = ()
     short: FloatVector | float = SHORT  # (k,), share of the step by which it may be longer
+    unit: FloatVector | float = 1.0  # (k,), largest weight of a level in a contrast
 
     @classmethod
     def of(cls, contrasts: Contrasts, declared: FloatVector) -> Self:
@@ -72,7 +73,7 @@ class OuterEnds:
         model, rows = contrasts.model, contrasts.rows
         centre = model.released.centre
         start = rows @ centre + model.released.known(rows)
-        outward, rarer = np.zeros(len(rows)), np.ones(len(rows))
+        outward, rarer, unit = np.zeros(len(rows)), np.ones(len(rows)), np.ones(len(rows))
         size = np.abs(contrasts.estimates)
         strong = (size > LARGE * np.sqrt(rows**2 @ declared)) & (size < PLAIN * contrasts.deviations)
         for term in model.released.term_columns:
@@ -95,8 +96,9 @@ class OuterEnds:
             contrasted: dict[int, list[int]] = {}
             for j in np.flatnonzero(only_in(rows, term)).tolist():
                 # Contrasts of levels: their weights are the row itself, seen from each corner.
-                weights = term.table @ rows[j, term.columns]
-                most = np.abs(weights) >= (1.0 - _ROUNDING) * np.abs(weights).max()
+                weights = term.table @ rows[j, term.columns] / squared_length(term)
+                unit[j] = np.abs(weights).max()
+                most = np.abs(weights) >= (1.0 - _ROUNDING) * unit[j]
                 ways = np.sign(weights * predictors)
                 way = float(ways[np.where(most, information[within], np.inf).argmin()])
                 alike = np.flatnonzero(most & (ways == way))
@@ -111,13 +113,17 @@ class OuterEnds:
                 apart = np.abs(rows[:, term.columns] - term.table[at]).max(axis=1)
                 here = np.flatnonzero(constant & (apart <= _ROUNDING * np.abs(term.table).max()))
                 found += [(j, float(np.sign(predictors[at])), tuple(places)) for j in here.tolist()]
-        return cls(outward, start, rarer, tuple(found), short)
+        return cls(outward, start, rarer, tuple(found), short, unit)
 
     def mapped(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> BoolVector:
         """Which intervals ``estimates +- reach`` end too early, shape (k,)."""
-        step, apart = self.outward * (estimates - self.start), FAR_WIDE if wide else FAR
+        step, apart = self._outwards(estimates), FAR_WIDE if wide else FAR
         uneven = (self.rarer < SEPARATED) | ((self.rarer < UNEVEN_WIDE) & (step > FAR_WIDE)) | (not wide)
-        return np.asarray((self.outward != 0.0) & (step + reach > apart) & uneven)
+        return np.asarray((self.outward != 0.0) & (step + reach / self.unit > apart) & uneven)
+
+    def _outwards(self, values: FloatVector) -> FloatVector:
+        """How far values are from t, in units of the level, shape (k,)."""
+        return np.asarray(self.outward * (values - self.start) / self.unit)
 
     def ends(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> FloatMatrix:
         """Lower and upper ends of intervals that reach this far in the linear model, shape (k, 2).
@@ -127,10 +133,10 @@ class OuterEnds:
         below, above = self._left(estimates)
         plain = np.column_stack([estimates - reach - below, estimates + reach + above])
         ends = plain.copy()
-        far = self.outward * (estimates - self.start) + reach
+        far = self._outwards(estimates) + reach / self.unit
         with np.errstate(divide="ignore", invalid="ignore"):
             left = np.maximum(1.0 - far * (1.0 - self.rarer), 0.0)
-            outer = self.start + self.outward * (np.log1p(far * self.rarer) - np.log(left))
+            outer = self.start + self.outward * self.unit * (np.log1p(far * self.rarer) - np.log(left))
         for j in np.flatnonzero(self.mapped(estimates, reach, wide=wide) & ~np.isnan(far)).tolist():
             place, furthest = (1, max) if self.outward[j] > 0.0 else (0, min)
             ends[j, place] = furthest(ends[j, place], outer[j])
@@ -145,18 +151,18 @@ class OuterEnds:
         place = 1 if self.outward[k] > 0.0 else 0
         if math.isnan(plain[k, place]):
             return math.inf if self.rarer[k] < SEPARATED else 0.0
-        return abs(float(ends[k, place] - plain[k, place]))
+        return abs(float(ends[k, place] - plain[k, place])) / float(np.broadcast_to(self.unit, len(ends))[k])
 
     def reach_of(self, estimates: FloatVector, values: FloatVector) -> FloatVector:
         """The least reach with which an interval contains each value, shape (k,): `ends`, solved for it."""
         below, above = self._left(estimates)
         plain = np.maximum(np.maximum(values - estimates - above, estimates - values - below), 0.0)
-        step = self.outward * (estimates - self.start)
-        distance = self.outward * (values - self.start)
+        step, distance = self._outwards(estimates), self._outwards(values)
         falls = -np.expm1(-np.maximum(distance, 0.0))
         mapped = falls / (1.0 - self.rarer * falls)  # as far as the linear model sees it
         outer = np.where(distance > FAR, np.maximum(np.maximum(mapped, FAR) - step, 0.0), distance - step)
-        return np.where((self.outward != 0.0) & (distance > step), np.minimum(outer, plain), plain)
+        outward = (self.outward != 0.0) & (distance > step)
+        return np.where(outward, np.minimum(outer * self.unit, plain), plain)
 
     def _left(self, estimates: FloatVector) -> tuple[FloatVector, FloatVector]:
         """How much further down and up steps that lead away from zero may go, shape (k,) each."""

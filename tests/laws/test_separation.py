@@ -124,6 +124,45 @@ def test_the_rarer_response_falls_on_the_way_to_the_end_by_what_the_linear_model
         assert np.isinf(near.ends(estimate, reach)[0, place]) == endless
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_ends_and_tests_do_not_depend_on_the_unit_of_a_contrast(seed: int) -> None:
+    near, estimates, errors = random_functions(seed)
+    units = np.random.default_rng(seed).choice([0.01, 0.2, 5.0, 100.0], len(estimates))
+    other = replace(near, start=units * near.start, unit=units)
+    for wide in (False, True):
+        ends = near.ends(estimates, 1.96 * errors, wide=wide)
+        found = other.ends(units * estimates, 1.96 * units * errors, wide=wide)
+        np.testing.assert_allclose(found, units[:, None] * ends, rtol=1e-9)
+    values = np.full(len(estimates), 0.7)
+    reach = other.reach_of(units * estimates, units * values)
+    np.testing.assert_allclose(reach, units * near.reach_of(estimates, values), rtol=1e-9, atol=1e-9)
+    model = near_model(7.0)
+    assert np.asarray(near_of(model).unit).tolist() == [1.0, 1.0, 1.0]  # one level against the other
+    assert np.asarray(near_of(model, -3.0 * ROWS).unit)[2] == pytest.approx(3.0)
+
+
+def test_intervals_of_a_list_are_those_of_all_at_another_level() -> None:
+    """The intercept has the end of a contrast that is not in the list, too."""
+    random = np.random.default_rng(1)
+    g, x = random.choice(["a", "b"], 20_000), random.uniform(-1.0, 1.0, 20_000)
+    y = np.where(random.random(20_000) < 1.0 / (1.0 + np.exp(5.0)), "yes", "no")
+    fit = dpglm.fit(
+        "y ~ g + x",
+        pd.DataFrame({"y": y, "g": g, "x": x}),
+        schema={"y": ["no", "yes"], "g": ["a", "b"], "x": (-1, 1)},
+        privacy=dpglm.Privacy(2.0, 1e-6, "add-remove"),
+        penalty="l1",
+        seed=1,
+        progress=False,
+    )
+    listed = fit.conf_int(adjust="fcr")
+    chosen = listed[0].notna()
+    assert 0 < chosen.sum() < len(chosen)
+    given = int(fit.bse.notna().sum())
+    level = 1.0 - 0.05 * chosen.sum() / given
+    pd.testing.assert_frame_equal(listed[chosen], fit.conf_int(level)[chosen])
+
+
 def test_no_estimate_no_ends() -> None:
     near = OuterEnds(np.ones(2), np.full(2, 3.0), np.full(2, 0.01))
     ends = near.ends(np.array([np.nan, 4.2]), np.array([np.nan, 0.1]))
