@@ -141,11 +141,11 @@ def test_with_few_rows_intervals_of_a_steep_loss_cover() -> None:
     assert "even odds count more" in " ".join(str(fit.summary()).split())
 
 
-@pytest.mark.parametrize(("scores", "share"), [(1, 0.8), (2, 1.0)])
+@pytest.mark.parametrize(("scores", "share"), [(1, 0.8), (2, 0.95)])
 def test_a_plan_expects_the_loss_that_so_few_rows_lead_to(
     monkeypatch: pytest.MonkeyPatch, scores: int, share: float
 ) -> None:
-    """A steep loss makes the noise of a score smaller; with two scores little of an error is that noise."""
+    """A steep loss makes noise of a score smaller; with two scores less of an error is that noise: .92."""
 
     def slopes() -> FloatVector:
         plan = dpglm.plan("y ~ x0 + x1 + x2", FEW, n=800, privacy=(1.0, 1e-6))
