@@ -281,6 +281,18 @@ def test_a_method_covers_persons_or_refuses_them(name: str, rows: int) -> None:
     )
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_ranking_by_blocks_of_rows_does_not_run_where_persons_move_them(rows: int) -> None:
+    table = people(400)
+    table["who"] = np.arange(400) // 2
+    columns = {name: COLUMNS[name] for name in ("ill", "x", "z")}
+    schema = dpglm.Schema.of(columns, unit={"column": "who", "rows": rows})
+    privacy = dpglm.Privacy(4.0, 1e-6, relation="replace-one")
+    with pytest.raises(MethodError, match="several rows of one person"):
+        dpglm.rank_features("ill ~ x + z", table, schema=schema, privacy=privacy, method="fwell-block")
+    dpglm.rank_features("ill ~ x + z", table, schema=schema, privacy=privacy, method="fwell")
+
+
 def test_the_default_methods_cover_persons() -> None:
     table = people(400)
     for goal in ("explain", "predict", "select"):

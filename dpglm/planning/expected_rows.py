@@ -81,7 +81,9 @@ def expected_rows(
     information = weight * curvature * moments
     if family.link == "logit" and drawn is not None and drawn.explained is not None:
         information = weight * drawn.logistic_curvature(rate)
-    return ExpectedRows(weight, moments, information, dispersion, mean, variance, over, explained)
+    return ExpectedRows(
+        weight, moments, information, dispersion, mean, variance, over, explained, drawn is not None
+    )
 
 
 def likely_overdispersion(found: float, noise: float) -> float:

@@ -134,7 +134,10 @@ def check_released(released: ScoreAndInformation, record: FitRecord, size: int |
         raise store_error("released term_columns of fewer columns than names", "all columns, once each")
     if sum(term.kind == "intercept" for term in released.term_columns) > 1:
         raise store_error("released term_columns with two intercepts", "one intercept")
+    starts = {term.start: term for term in released.term_columns}
     for term in released.term_columns:
+        if term.product is not None and not _is_product(term, *map(starts.get, term.product)):
+            raise store_error("a product of term_columns of others", "that of a factor and a number")
         _term_columns(term)
         _stationary(released, record, term)
 
@@ -170,6 +173,13 @@ def _term_columns(term: TermColumns) -> None:
         raise store_error("a table of levels that is no simplex", "orthogonal columns that sum to 0")
     if term.kind == "other" and not np.array_equal(term.table, np.eye(width)):
         raise store_error("a table of other columns", "the identity")
+
+
+def _is_product(term: TermColumns, factor: TermColumns | None, number: TermColumns | None) -> bool:
+    if factor is None or number is None or not min(term.bound, factor.bound * number.bound) > 0.0:
+        return False
+    kinds = (term.kind, factor.kind, number.kind)
+    return kinds == ("other", "levels", "slope") and term.stop - term.start == factor.stop - factor.start
 
 
 def _simplex(table: FloatMatrix) -> bool:

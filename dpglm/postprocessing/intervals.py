@@ -9,6 +9,7 @@ mostly on the prior scale.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,8 +25,10 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 # An estimate beyond so many prior scales, declared or default, is named: it is a surprise.
 SURPRISE: Final = 2.0
 MOST_NAMES: Final = 8
-# The summary names intervals of levels if one end is so many times as far away as the standard error says.
+# The summary names intervals if one end is so many times as far away as the standard error says, and why.
 MUCH_LONGER: Final = 1.5
+SEPARATION: Final = "Nearly all responses of a level, or of the one it is compared with, may be alike"
+STEEPNESS: Final = "Noise may hide that a number has a far stronger effect within a level"
 
 
 def selected(record: FitRecord) -> BoolVector:
@@ -119,18 +122,17 @@ def outer_ends(record: FitRecord, contrasts: Contrasts | None) -> OuterEnds | No
 
 
 def caveats(record: FitRecord) -> tuple[str, ...]:
-    """Sentences on estimates far beyond their declared scale, and on intervals that separation widens."""
+    """Sentences on estimates far beyond their declared scale, and on intervals that reach far out."""
     notes = []
     if names := surprises(record):
         notes.append(
             f"Beyond {SURPRISE:g} prior scales, and perhaps still drawn towards 0: {listed(names)}. "
             "Neighbours may be biased, too. A larger declared effect in the schema helps another fit."
         )
-    if sides := _separated(record):
-        notes.append(
-            "Nearly all responses of a level, or of the one it is compared with, may be alike; "
-            f"the interval is longer than the standard error says: {'; '.join(sides)}."
-        )
+    near = outer_ends(record, record.contrasts)
+    for why, slopes in ((SEPARATION, False), (STEEPNESS, True)):
+        if near is not None and (sides := _longer(record, near, slopes=slopes)):
+            notes.append(f"{why}; the interval is longer than the standard error says: {'; '.join(sides)}.")
     return tuple(notes)
 
 
@@ -183,21 +185,21 @@ def listed(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
 
 
-def _separated(record: FitRecord) -> list[str]:
-    """Coefficients whose 95 % interval is longer, or has no end, on one side."""
-    near = outer_ends(record, record.contrasts)
-    if near is None:
-        return []
+def _longer(record: FitRecord, near: OuterEnds, *, slopes: bool) -> list[str]:
+    """Coefficients whose 95 % interval is longer, or has no end, on one side; slopes in levels, or others."""
     centre, reach = record.debiased, quantile(0.95) * record.standard_errors
-    furthest = np.abs(near.ends(centre, reach) - centre[:, None]).max(axis=1)
-    endless = np.isinf(furthest)
-    mapped, outward = near.mapped(centre, reach) & (furthest > MUCH_LONGER * reach), near.outward.copy()
-    for j, way, _ in near.predictors:
-        mapped[j], outward[j] = endless[j], way
+    ends, outward = near.ends(centre, reach), near.outward.copy()
+    least = np.where(near.mapped(centre, reach) & (not slopes), MUCH_LONGER * reach, np.inf)
+    for j, way, _ in near.predictors if not slopes else ():
+        least[j], outward[j] = np.finfo(np.float64).max, way
+    if slopes:  # where the curve moves an end
+        moved = (ends != replace(near, slopes=()).ends(centre, reach)).any(axis=1)
+        least[moved] = MUCH_LONGER * reach[moved]
+    lengths = {"upwards": (1.0, ends[:, 1] - centre), "downwards": (-1.0, centre - ends[:, 0])}
     groups = {
-        f"{words} {side}": mapped & which & (outward == sign)
-        for words, which in (("without end", endless), ("longer", ~endless))
-        for side, sign in (("upwards", 1.0), ("downwards", -1.0))
+        f"{words} {side}": (length > least) & (np.isinf(length) == endless) & (slopes | (outward == sign))
+        for words, endless in (("without end", True), ("longer", False))
+        for side, (sign, length) in lengths.items()
     }
     return [f"{listed(_names(record, here))} ({words})" for words, here in groups.items() if here.any()]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
@@ -33,6 +34,58 @@ SHORT, SHORT_LARGE, LARGE = 0.2, 0.6, 1.0
 # An estimate of so many standard errors is drawn to 0 by next to nothing.
 PLAIN: Final = 10.0
 _ROUNDING = 1e-9
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+# On the curve a slope is looked for up to so many log odds per standard deviation from t, to this share.
+_STEEPEST, _HALVINGS = 64.0, 40
+_SMALL = 1e-4  # a step of which the fall of the score is known to half of all digits
+
+
+@dataclass(frozen=True)
+class SlopeWithin:
+    """A slope within one level on the logistic curve: log odds around a predictor, the number normal.
+
+    Distances are from t, in log odds per standard deviation of the number, which is that of all rows: where
+    the number varies more at the level, ends are too early.
+    """
+
+    place: int  # of the function
+    unit: float  # change of the function per unit of that slope, not 0
+    predictor: float  # at t, of the level's mean row
+    slope: float  # at t
+    step: float  # to the estimate
+
+    def _fall(self, distance: float) -> float:
+        """How far the score falls on the way."""
+        return float(_WEIGHTS @ (_NODES * (expit(self._eta + distance * _NODES) - expit(self._eta))))
+
+    @cached_property
+    def _eta(self) -> FloatVector:
+        # The mirror image of a predictor above 0, whose differences would lose their digits, has this, too.
+        return np.asarray(self.slope * _NODES - abs(self.predictor))
+
+    @cached_property
+    def _line(self) -> float:
+        """How far the linear model, which is right at its estimate, goes for what the score falls."""
+        near = self.step if abs(self.step) > _SMALL else _SMALL
+        fall = self._fall(near)
+        line = near / fall if fall else 0.0
+        return line if math.isfinite(line) else 0.0
+
+    def seen(self, distance: float) -> float:
+        """Where the linear model has what is so far on the curve."""
+        return self._line * self._fall(min(max(distance, -_STEEPEST), _STEEPEST))
+
+    def on_curve(self, far: float) -> float:
+        """Where the curve has what is so far in the linear model, at least as far; or infinity."""
+        way = math.copysign(1.0, far)
+        low, high = abs(far), _STEEPEST
+        if not abs(self.seen(way * high)) > low:
+            return way * math.inf
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if abs(self.seen(way * middle)) > abs(far) else (middle, high)
+        return way * high
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +104,9 @@ class OuterEnds:
     logistic curve that is :math:`\log(1 + f p) - \log(1 - f (1 - p))` from t, infinite from f = 1 / (1 - p)
     on. The inner end stays. Where outward leads through zero, its test is that of the interval: `reach_of`.
 
+    A slope of a number within a level, and what differs between two, is on a curve, too: `SlopeWithin`. Its
+    score falls less and less to both sides, and both ends move.
+
     The intercept is the predictor at the reference level, which is that of another level less their contrast.
     Where contrasts end further out because of that level, so does the intercept, by the least of them, unless
     that would let zero in.
@@ -63,6 +119,7 @@ class OuterEnds:
     predictors: tuple[tuple[int, float, tuple[int, ...]], ...] = ()
     short: FloatVector | float = SHORT  # (k,), share of the step by which it may be longer
     unit: FloatVector | float = 1.0  # (k,), largest weight of a level in a contrast
+    slopes: tuple[SlopeWithin, ...] = ()
 
     @classmethod
     def of(cls, contrasts: Contrasts, declared: FloatVector) -> Self:
@@ -91,6 +148,7 @@ class OuterEnds:
         everything = float(intercept.table[0] @ centre[intercept.columns]) + sum(means.values())
         cells = model.cells.from_coded
         information = np.einsum("ij,ij->j", cells, model.design @ cells)
+        slopes = _slopes_within(contrasts, means, everything)
         for term, within in model.cells.of_kind("levels"):
             predictors = everything - means[term.start] + term.table @ centre[term.columns]
             contrasted: dict[int, list[int]] = {}
@@ -113,7 +171,7 @@ class OuterEnds:
                 apart = np.abs(rows[:, term.columns] - term.table[at]).max(axis=1)
                 here = np.flatnonzero(constant & (apart <= _ROUNDING * np.abs(term.table).max()))
                 found += [(j, float(np.sign(predictors[at])), tuple(places)) for j in here.tolist()]
-        return cls(outward, start, rarer, tuple(found), short, unit)
+        return cls(outward, start, rarer, tuple(found), short, unit, slopes)
 
     def mapped(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> BoolVector:
         """Which intervals ``estimates +- reach`` end too early, shape (k,)."""
@@ -140,6 +198,13 @@ class OuterEnds:
         for j in np.flatnonzero(self.mapped(estimates, reach, wide=wide) & ~np.isnan(far)).tolist():
             place, furthest = (1, max) if self.outward[j] > 0.0 else (0, min)
             ends[j, place] = furthest(ends[j, place], outer[j])
+        for within in self.slopes if not wide else ():
+            j = within.place
+            for place, furthest in enumerate((min, max)):
+                end = estimates[j] + (2 * place - 1) * reach[j]
+                if abs(way := self._along(within, float(end), place)) > FAR:
+                    end = self.start[j] + within.unit * within.on_curve(way)
+                    ends[j, place] = furthest(ends[j, place], end)
         for j, way, contrasts in self.predictors:
             place = 1 if way > 0.0 else 0
             if way * plain[j, place] > 0.0:  # zero is not let in: the test of it is that of the linear model
@@ -162,7 +227,19 @@ class OuterEnds:
         mapped = falls / (1.0 - self.rarer * falls)  # as far as the linear model sees it
         outer = np.where(distance > FAR, np.maximum(np.maximum(mapped, FAR) - step, 0.0), distance - step)
         outward = (self.outward != 0.0) & (distance > step)
-        return np.where(outward, np.minimum(outer * self.unit, plain), plain)
+        least = np.where(outward, np.minimum(outer * self.unit, plain), plain)
+        for within in self.slopes:
+            j, place = within.place, int(values[within.place] > estimates[within.place])
+            if abs(away := self._along(within, float(values[j]), place)) > FAR:
+                far = math.copysign(max(min(abs(within.seen(away)), abs(away)), FAR), away)
+                linear = self.start[j] + within.unit * far - estimates[j]
+                least[j] = min(least[j], max(linear if place else -linear, 0.0))
+        return least
+
+    def _along(self, within: SlopeWithin, value: float, place: int) -> float:
+        """How far from t a lower (0) or upper (1) end lies, signed; 0 where it lies on t's other side."""
+        away = float(value - self.start[within.place])
+        return away / within.unit if (away > 0.0) == bool(place) else 0.0
 
     def _left(self, estimates: FloatVector) -> tuple[FloatVector, FloatVector]:
         """How much further down and up steps that lead away from zero may go, shape (k,) each."""
@@ -177,6 +254,48 @@ def only_in(rows: FloatMatrix, term: TermColumns) -> BoolVector:
     largest = size.max(axis=1)
     size[:, term.columns] = 0.0
     return np.asarray((largest > 0.0) & (size.max(axis=1) <= _ROUNDING * largest))
+
+
+def _slopes_within(
+    contrasts: Contrasts, means: dict[int, float], everything: float
+) -> tuple[SlopeWithin, ...]:
+    """Functions of a number's slopes within levels, seen from one level that is half of them or more.
+
+    Of two such levels it is the one with less information. ``means`` of the predictor are term by term, and
+    add up to ``everything`` with the constant.
+    """
+    model, rows, centre = contrasts.model, contrasts.rows, contrasts.model.released.centre
+    terms = {term.start: term for term in model.released.term_columns}
+    within = {term.start: cells for term, cells in model.cells.of_kind("levels")}
+    intercept, design, weight = model.cells.intercept, model.design, model.total_weight
+    assert intercept is not None
+    largest, found = np.abs(rows).max(axis=1), []
+    for term in terms.values():
+        if term.product is None or term.product[0] not in within:
+            continue
+        factor, x = terms[term.product[0]], term.product[1]
+        times = math.sqrt(term.bound / (factor.bound * terms[x].bound))
+        mean = float(design[intercept.start, x] / intercept.table[0, 0]) / weight
+        deviation = math.sqrt(max(float(design[x, x]) / weight - mean**2, 0.0))
+        steeper = times * factor.table @ centre[term.columns]
+        others = everything - means[factor.start] - means[term.start]
+        predictors = others + factor.table @ centre[factor.columns] + mean * steeper
+        cells = model.cells.from_coded[:, within[factor.start]]
+        information = np.einsum("ij,ij->j", cells, design @ cells)
+        left = np.delete(rows, [x, *range(term.start, term.stop)], axis=1)
+        alone = np.abs(left).max(axis=1) <= _ROUNDING * largest
+        alone &= np.abs(rows[:, term.columns]).max(axis=1) > _ROUNDING * largest
+        for j in np.flatnonzero(alone & (deviation > 0.0)).tolist():
+            shares = factor.table @ rows[j, term.columns] / (times * squared_length(factor))
+            shares += rows[j, x] / len(shares)  # what the function has of each level's slope
+            most = np.abs(shares) >= (0.5 - _ROUNDING) * np.abs(shares).sum()
+            level = int(np.where(most, information, np.inf).argmin())
+            unit = float(shares[level]) / deviation
+            if most[level] and 0.0 < abs(unit) < math.inf:
+                slope = deviation * float(centre[x] + steeper[level])
+                step = float(contrasts.estimates[j] - rows[j] @ centre) / unit
+                found.append(SlopeWithin(j, unit, float(predictors[level]), slope, step))
+    return tuple(found)
 
 
 def _mean_predictor(model: LinearModel, intercept: TermColumns, term: TermColumns) -> float:

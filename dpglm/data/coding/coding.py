@@ -212,7 +212,7 @@ class Coding:
     @cached_property
     def term_columns(self) -> tuple[TermColumns, ...]:
         """The coded columns as tables of cells, with their bounds and declared prior scales."""
-        return tuple(group.term_columns(self.row_norm) for group in self.groups)
+        return tuple(group.term_columns(self.row_norm, self.groups) for group in self.groups)
 
     @property
     def clipping(self) -> str:
@@ -256,9 +256,7 @@ class Coding:
         return tuple(
             group
             for group in self.groups
-            if group.kind == "levels"
-            and group.stop - group.start >= _MANY_COLUMNS
-            and group.products[0].mixing is None
+            if group.kind == "levels" and group.stop - group.start >= _MANY_COLUMNS and group.plain
         )
 
     @cached_property

@@ -80,8 +80,11 @@ class Group:
         """Places of the factors of its first product."""
         return tuple([part.factor for part in self.products[0].parts])
 
-    def term_columns(self, row_norm: float) -> TermColumns:
-        """The columns as inference sees them, in rows that are divided by ``row_norm`` (and the slack)."""
+    def term_columns(self, row_norm: float, groups: Sequence[Group] = ()) -> TermColumns:
+        """The columns as inference sees them, in rows that are divided by ``row_norm`` (and the slack).
+
+        These may be products of two of the ``groups``.
+        """
         bound = self.bound / (row_norm * SLACK) ** 2 * (1.0 + 2.0**-13)  # rounding to float32 included
         first = self.products[0]
         table = first.parts[0].table if self.kind == "levels" else None
@@ -96,8 +99,17 @@ class Group:
         for product in self.products:
             mixed = 1.0 if product.mixing is None else (product.mixing**2).sum(axis=0)
             variance += (product.prior / product.scale) ** 2 * mixed
-        table_of = cast(FloatMatrix, cells)
-        return TermColumns(self.label, self.kind, self.start, self.stop, bound, table_of, np.sqrt(variance))
+        table_of, prior, made_of = cast(FloatMatrix, cells), np.sqrt(variance), None
+        if self.plain and len(self.subset) == 2:
+            single = (group for group in groups if group.plain and len(group.subset) == 1)
+            starts = {group.kind: group.start for group in single if group.subset[0] in self.subset}
+            made_of = (starts["levels"], starts["slope"]) if {"levels", "slope"} == starts.keys() else None
+        return TermColumns(self.label, self.kind, self.start, self.stop, bound, table_of, prior, made_of)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is one product, unmixed."""
+        return len(self.products) == 1 and self.products[0].mixing is None
 
 
 def simplex_vectors(levels: int) -> tuple[FloatVector, FloatVector]:

@@ -34,7 +34,7 @@ _FARTHEST: Final = 64.0
 
 def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
     """Labels of numbers with columns of their own, which every product can be had without."""
-    if any(len(group.products) > 1 or group.products[0].mixing is not None for group in groups):
+    if not all(group.plain for group in groups):
         return ()
     subsets = {group.subset for group in groups}
     numbers = _numbers(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import ClassVar, Literal, Self, SupportsFloat, TypeAlias, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.registry import Registry
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import LATER, BoolVector, FloatMatrix, FloatVector
 
 TermKind: TypeAlias = Literal["intercept", "slope", "levels", "other"]
 
@@ -199,6 +199,8 @@ class TermColumns:
         of the identity); the identity for "other".
     prior : ndarray, shape (stop - start,)
         Declared prior standard deviation of each coded coefficient.
+    product : (int, int) or None
+        Where the columns of a factor start, and that of a number, if these are a multiple of their products.
     """
 
     label: str
@@ -208,6 +210,7 @@ class TermColumns:
     bound: float
     table: FloatMatrix
     prior: FloatVector
+    product: tuple[int, int] | None = field(default=None, metadata=LATER)
 
     @property
     def columns(self) -> slice:
