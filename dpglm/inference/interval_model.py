@@ -97,12 +97,12 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
 
     A large effect would count as hardly possible otherwise, and bias its neighbours. A term's size is the
     root mean square of its estimates in prior scales, what noise alone adds taken off; columns of a term grow
-    together. The intercept keeps its scale, and so do normal equations of one release, which
-    have no estimate. Post-processing: it costs no privacy.
+    together. The intercept keeps its scale. Normal equations of one release have no estimate but the
+    posterior mean. Post-processing: it costs no privacy.
     """
     released = model.released
     if not released.centre.any():
-        return released
+        return grown(released, model.mean**2)
     alone = released.score_scale / np.sqrt(released.initial_variance)
     ridge = alone if released.ridge is None else released.ridge
     inverse = positive_inverse(model.positive_design + np.diag(ridge))

@@ -295,6 +295,14 @@ def test_own_scales_grow_where_an_estimate_is_surprising_and_nowhere_else() -> N
     assert scales[1] == pytest.approx(OWN_SCALE * 9.0, rel=0.01)
 
 
+def test_normal_equations_of_one_release_grow_with_their_posterior_mean() -> None:
+    equations = replace(released((0.0, 0.0, 0.0)), score=np.array([0.0, 900.0, 5.0]))
+    model = LinearModel(equations)
+    scales = np.sqrt(with_own_scales(model).prior_variance)
+    assert scales[1] == pytest.approx(OWN_SCALE * abs(model.mean[1]), rel=1e-9)
+    assert scales[[0, 2]].tolist() == [10.0, 2.0]
+
+
 def test_an_estimate_that_noise_explains_is_no_surprise() -> None:
     noisy = released((0.0, 9.0, -1.0), noise=1000.0)
     np.testing.assert_array_equal(with_own_scales(LinearModel(noisy)).prior_variance, noisy.prior_variance)

@@ -214,3 +214,22 @@ def test_a_mean_of_many_slopes_is_none_of_one_level() -> None:
         assert fit.names.index("x") not in {within.place for within in near.slopes}
         ends.append(fit.conf_int().loc["x"].to_numpy())
     np.testing.assert_allclose(*ends, rtol=1e-6)
+
+
+def test_a_strong_slope_at_a_rare_level_does_not_hide_in_its_neighbour() -> None:
+    """One release of moments: what its posterior mean shows lets the prior scale of a product grow.
+
+    With the declared scales alone 23 to 33 % of intervals of x cover, and at least 14 of 20 do with
+    probability 2e-4; with the grown ones 85 to 90 %, and fewer do with probability .02 at most.
+    """
+    random = np.random.default_rng(8)
+    a, x = random.choice(["n", "m"], 10_000, p=[0.9, 0.1]), random.normal(size=10_000).clip(-3, 3)
+    mean, schema = np.where(a == "m", 2.5, 0.5) * x, {"y": (-8, 8), "a": ["n", "m"], "x": (-3, 3)}
+    budget, covered = dpglm.Privacy(1.0, relation="add-remove"), 0
+    for seed in range(20):
+        y = (mean + np.random.default_rng([9, seed]).normal(size=10_000)).clip(-8, 8)
+        frame = pd.DataFrame({"y": y, "a": a, "x": x})
+        fit = dpglm.fit("y ~ a * x", frame, schema=schema, family="gaussian", privacy=budget, seed=seed)
+        low, high = fit.conf_int().loc["x"]
+        covered += low <= 0.5 <= high
+    assert covered >= 14
