@@ -22,6 +22,9 @@ from dpglm.typing import LATER, BoolVector, FloatMatrix, FloatVector
 _FAR = 2.0
 # Variance of a uniform variable on its range, the largest a slope's variance is believed to be below noise.
 _UNIFORM_VARIANCE = 0.25
+# What a number's squares add up to at a level is expected to be this share more or less than at all rows. Set
+# on six logistic and three linear designs, judged on four with numbers that vary far more or less at a level.
+_PRODUCT_SPREAD: Final = 0.25
 # A term's prior scale is at least so many times its estimate.
 OWN_SCALE: Final = 1.5
 
@@ -194,11 +197,11 @@ class Cells:
             at = self.intercept.start
             squares = constant**4
             for term, _ in self.of_kind("levels"):
-                squares += squared_length(term) ** 2 * (len(term.table) - 1) / len(term.table) ** 2
+                squares += squared_length(term.table) ** 2 * (len(term.table) - 1) / len(term.table) ** 2
             total_variance = 1.0 / squares  # variance of the sum of weights
             entries[at, at] = constant**4 * total_variance
             for term, _ in self.of_kind("levels"):
-                length, count = squared_length(term), len(term.table)
+                length, count = squared_length(term.table), len(term.table)
                 each = 1.0 / (2.0 * constant**2 * length + length**2 * (1.0 - 2.0 / count))
                 entries[at, term.columns] = entries[term.columns, at] = constant**2 * length * each
                 totals[term.start] = np.full(count, total_variance / count**2 + each * (1.0 - 1.0 / count))
@@ -209,18 +212,18 @@ class Cells:
         return scale**2 * variances
 
 
-def squared_length(term: TermColumns) -> float:
-    """The number of which ``table.T @ table`` is that multiple of the identity."""
-    return float((term.table**2).sum() / term.table.shape[1])
+def squared_length(table: FloatMatrix) -> float:
+    """The number of which ``table.T @ table`` is that multiple of the identity, of levels."""
+    return float((table**2).sum() / table.shape[1])
 
 
 def shrink(information: FloatMatrix, variances: FloatMatrix, cells: Cells) -> tuple[FloatMatrix, FloatMatrix]:
     """Information in cells and its variances, after shrinkage; both shape (m, m).
 
     The cell of two levels with totals M_l and M_g out of W is expected at M_l M_g / W, give or take the
-    square root of that times min(M_l, M_g) / 2; a slope in a level at its overall mean. A rare level has a
-    tiny total, so that noise leaves exactly the rows that would break an inverse. Post-processing of
-    released numbers.
+    square root of that times min(M_l, M_g) / 2; a slope in a level at its overall mean, and its products with
+    levels with what a number that is independent of them has. A rare level has a tiny total, so that noise
+    leaves exactly the rows that would break an inverse. Post-processing of released numbers.
 
     Examples
     --------
@@ -246,6 +249,25 @@ def shrink(information: FloatMatrix, variances: FloatMatrix, cells: Cells) -> tu
             expected = mean * totals[rows][:, None]
             prior_variance = (totals[rows][:, None]) ** 2 * around / 2.0
             _pull(shrunk, left, (rows, slice(slope, slope + 1)), expected, prior_variance)
+    starts = {term.start: (term, at) for term, at in zip(cells.term_columns, cells.slices, strict=True)}
+    for term, rows in starts.values():
+        if term.product is None:
+            continue
+        (factor, levels), (number, slope_at) = (starts[start] for start in term.product)
+        corners = (term.by_level(factor, number) * number.table[0, 0]).T
+        weights, squares = totals[levels], corners**2
+        second = max(float(information[slope_at, slope_at][0, 0]) / total, 0.0)
+        mean = float(np.clip(information[constant, slope_at.start] / total, -0.5, 0.5))
+        spread = (_PRODUCT_SPREAD * second * weights) ** 2
+        around = weights**2 * max(second - mean**2, 0.0) / 2.0
+        one = slice(constant, constant + 1)
+        for other, expected, prior_variance in (
+            (rows, (corners * (second * weights)) @ corners.T, (squares * spread) @ squares.T),
+            (slope_at, corners @ (second * weights)[:, None], squares @ spread[:, None]),
+            (levels, mean * corners * weights, squares * around),
+            (one, mean * corners @ weights[:, None], squares @ around[:, None]),
+        ):
+            _pull(shrunk, left, (rows, other), expected, prior_variance)
     return shrunk, left
 
 

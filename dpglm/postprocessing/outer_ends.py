@@ -154,7 +154,7 @@ class OuterEnds:
             contrasted: dict[int, list[int]] = {}
             for j in np.flatnonzero(only_in(rows, term)).tolist():
                 # Contrasts of levels: their weights are the row itself, seen from each corner.
-                weights = term.table @ rows[j, term.columns] / squared_length(term)
+                weights = term.table @ rows[j, term.columns] / squared_length(term.table)
                 unit[j] = np.abs(weights).max()
                 most = np.abs(weights) >= (1.0 - _ROUNDING) * unit[j]
                 ways = np.sign(weights * predictors)
@@ -274,10 +274,10 @@ def _slopes_within(
         if term.product is None or term.product[0] not in within:
             continue
         factor, x = terms[term.product[0]], term.product[1]
-        times = math.sqrt(term.bound / (factor.bound * terms[x].bound))
+        corners = term.by_level(factor, terms[x])
         mean = float(design[intercept.start, x] / intercept.table[0, 0]) / weight
         deviation = math.sqrt(max(float(design[x, x]) / weight - mean**2, 0.0))
-        steeper = times * factor.table @ centre[term.columns]
+        steeper = corners @ centre[term.columns]
         others = everything - means[factor.start] - means[term.start]
         predictors = others + factor.table @ centre[factor.columns] + mean * steeper
         cells = model.cells.from_coded[:, within[factor.start]]
@@ -286,7 +286,7 @@ def _slopes_within(
         alone = np.abs(left).max(axis=1) <= _ROUNDING * largest
         alone &= np.abs(rows[:, term.columns]).max(axis=1) > _ROUNDING * largest
         for j in np.flatnonzero(alone & (deviation > 0.0)).tolist():
-            shares = factor.table @ rows[j, term.columns] / (times * squared_length(factor))
+            shares = corners @ rows[j, term.columns] / squared_length(corners)
             shares += rows[j, x] / len(shares)  # what the function has of each level's slope
             most = np.abs(shares) >= (0.5 - _ROUNDING) * np.abs(shares).sum()
             level = int(np.where(most, information, np.inf).argmin())

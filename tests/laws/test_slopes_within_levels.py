@@ -13,6 +13,7 @@ import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
+from dpglm.inference.score_and_information import Cells, shrink
 from dpglm.postprocessing.intervals import outer_ends
 from dpglm.postprocessing.outer_ends import FAR, OuterEnds, SlopeWithin
 from tests.laws.test_separation import reaches
@@ -233,3 +234,47 @@ def test_a_strong_slope_at_a_rare_level_does_not_hide_in_its_neighbour() -> None
         low, high = fit.conf_int().loc["x"]
         covered += low <= 0.5 <= high
     assert covered >= 14
+
+
+def coded_information(seed: int, rows: int) -> tuple[np.ndarray, Coding]:
+    """X'X of rows whose number does not depend on the level."""
+    coding = Coding.of(parse("y ~ a * x", Schema.of(SCHEMA)))
+    random = np.random.default_rng(seed)
+    columns = {"a": random.choice(3, rows, p=[0.5, 0.35, 0.15]), "x": random.normal(size=rows).clip(-3, 3)}
+    X = coding.coded(columns)[0]
+    return X.T @ X, coding
+
+
+def test_products_are_pulled_to_those_of_independent_columns_as_far_as_noise_justifies_it() -> None:
+    information, coding = coded_information(1, 5000)
+    cells, products = Cells(coding.term_columns), coding.term_columns[-1].columns
+    inside = cells.from_coded.T @ information @ cells.from_coded
+    same, left = shrink(inside, 0.0 * inside, cells)
+    np.testing.assert_allclose(same, inside, rtol=1e-12, atol=1e-9)  # without noise nothing moves
+    assert not left.any()
+    random, errors = np.random.default_rng(2), {True: [], False: []}
+    variances = cells.variances(25.0)
+    for _ in range(40):
+        noise = random.normal(size=information.shape) * 25.0 * np.sqrt(0.5)
+        noisy = information + (noise + noise.T) / np.sqrt(2.0)
+        noisy = cells.from_coded.T @ noisy @ cells.from_coded
+        shrunk, _ = shrink(noisy, variances, cells)
+        for pulled, found in ((True, shrunk), (False, noisy)):
+            coded = cells.to_coded.T @ (found - inside) @ cells.to_coded
+            errors[pulled].append(np.abs(coded[products]).mean())
+    assert np.mean(errors[True]) < 0.8 * np.mean(errors[False])
+
+
+def test_products_far_from_those_of_independent_columns_stay() -> None:
+    """A number that varies far more at one level, in much less noise than that."""
+    coding = Coding.of(parse("y ~ a * x", Schema.of(SCHEMA)))
+    random = np.random.default_rng(3)
+    a = random.choice(3, 5000, p=[0.5, 0.35, 0.15])
+    x = (random.normal(size=5000) * np.array([0.3, 0.3, 2.0])[a]).clip(-3, 3)
+    X = coding.coded({"a": a, "x": x})[0]
+    cells = Cells(coding.term_columns)
+    inside = cells.from_coded.T @ (X.T @ X) @ cells.from_coded
+    found, left = shrink(inside, cells.variances(5.0), cells)
+    steep = cells.slices[-1].stop - 1  # the column of the last level
+    assert found[steep, steep] == inside[steep, steep]
+    assert left[steep, steep] == cells.variances(5.0)[steep, steep]

@@ -217,6 +217,10 @@ class TermColumns:
         """Its place in a coded row."""
         return slice(self.start, self.stop)
 
+    def by_level(self, factor: TermColumns, number: TermColumns) -> FloatMatrix:
+        """Of their products: coded values per unit of the number's column, one row for each level."""
+        return np.asarray(math.sqrt(self.bound / (factor.bound * number.bound)) * factor.table)
+
 
 def within(value: object, least: float, most: float) -> bool:
     """Whether a value is a number between two others, both included."""
