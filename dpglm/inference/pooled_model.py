@@ -196,7 +196,7 @@ def pooled_model(
         np.asarray(link @ reference.known_part - site.released.known_part)
         for link, site in zip(links, sites, strict=True)
     ]
-    models = [LinearModel(site.released) for site in sites]
+    models = [LinearModel(site.released.without_products) for site in sites]
     at_centre, own, mean = models, reference, np.zeros(size)
     models = [_at(model, model.design, _first_gap(model.released)) for model in at_centre]
     bends = [np.zeros(size)] * len(sites)

@@ -109,6 +109,12 @@ class ScoreAndInformation:
         """``origin``, or zeros, shape (p,)."""
         return np.zeros(self.size) if self.origin is None else self.origin
 
+    @property
+    def without_products(self) -> ScoreAndInformation:
+        """The same of a site among many: what products are pulled to would be wrong alike at all of them."""
+        terms = tuple(replace(term, product=None) for term in self.term_columns)
+        return replace(self, term_columns=terms)
+
     def known(self, rows: FloatMatrix) -> FloatVector:
         """What ``origin`` adds to linear functions of the coefficients, shape (k,)."""
         return np.zeros(len(rows)) if self.origin is None else np.asarray(rows @ self.origin)
@@ -260,14 +266,17 @@ def shrink(information: FloatMatrix, variances: FloatMatrix, cells: Cells) -> tu
         mean = float(np.clip(information[constant, slope_at.start] / total, -0.5, 0.5))
         spread = (_PRODUCT_SPREAD * second * weights) ** 2
         around = weights**2 * max(second - mean**2, 0.0) / 2.0
-        one = slice(constant, constant + 1)
-        for other, expected, prior_variance in (
-            (rows, (corners * (second * weights)) @ corners.T, (squares * spread) @ squares.T),
-            (slope_at, corners @ (second * weights)[:, None], squares @ spread[:, None]),
-            (levels, mean * corners * weights, squares * around),
-            (one, mean * corners @ weights[:, None], squares @ around[:, None]),
+        here, one = corners * weights, slice(constant, constant + 1)
+        # What is expected is as noisy as what the number itself shows.
+        noise, noise_of_mean = variances[(slope_at.start,) * 2], variances[constant, slope_at.start]
+        for other, shape, times, unsure, prior_variance in (
+            (rows, here @ corners.T, second, noise, (squares * spread) @ squares.T),
+            (slope_at, here.sum(axis=1)[:, None], second, noise, squares @ spread[:, None]),
+            (levels, here, mean, noise_of_mean, squares * around),
+            (one, here.sum(axis=1)[:, None], mean, noise_of_mean, squares @ around[:, None]),
         ):
-            _pull(shrunk, left, (rows, other), expected, prior_variance)
+            own = prior_variance + unsure * (shape / total) ** 2
+            _pull(shrunk, left, (rows, other), times * shape, own)
     return shrunk, left
 
 

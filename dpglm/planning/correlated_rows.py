@@ -52,6 +52,8 @@ class CorrelatedRows:
         The best linear predictor of the response, with mean 0 and variance 1.
     variance : (float, float) or None
         Of a response that is a number, as its products tell it, and the noise of that; None where unknown.
+    complete : bool
+        Whether the profile knows all columns; those that it does not know go together with none.
     """
 
     X: FloatMatrix
@@ -59,6 +61,7 @@ class CorrelatedRows:
     explained: float | None
     direction: FloatVector
     variance: tuple[float, float] | None = None
+    complete: bool = True
 
     @property
     def moments(self) -> FloatMatrix:
@@ -87,6 +90,7 @@ class CorrelatedRows:
         names = sorted(coding.columns, key=lambda name: name not in at)  # the known ones first
         if sum(name in at for name in names) < 2 or model.periods is not None:
             return None
+        complete = all(name in at for name in names)
         margins = [Margin.of(name, variables[name]) for name in names]
         spreads = [float(np.mean(np.diag(m.covariance))) for m in margins if m.column.name in at]
         if products.noise > NOISIEST * float(np.median(spreads)):
@@ -107,13 +111,14 @@ class CorrelatedRows:
         X = X + slopes @ (moved - centred + (means - centre)[:, None])
         response = coding.model.response
         if response not in at:
-            return cls(X, weights, None, np.zeros(len(weights)))
+            return cls(X, weights, None, np.zeros(len(weights)), complete=complete)
         along, variance, noise = _of_response(products, at[response], variables[response])
         inner = covariance[: len(inside), : len(inside)]
         effects, explained = likely_effects(inner, along[inside], noise, variance)
         direction = effects @ moved[: len(inside)]
         length = math.sqrt(float(weights @ direction**2))
-        return cls(X, weights, explained, direction / (length or 1.0), products.variance(response))
+        variance_of = products.variance(response)
+        return cls(X, weights, explained, direction / (length or 1.0), variance_of, complete)
 
 
 @dataclass(frozen=True, eq=False)

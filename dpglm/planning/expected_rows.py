@@ -82,7 +82,15 @@ def expected_rows(
     if family.link == "logit" and drawn is not None and drawn.explained is not None:
         information = weight * drawn.logistic_curvature(rate)
     return ExpectedRows(
-        weight, moments, information, dispersion, mean, variance, over, explained, drawn is not None
+        weight,
+        moments,
+        information,
+        dispersion,
+        mean,
+        variance,
+        over,
+        explained,
+        correlated=drawn is not None and drawn.complete,
     )
 
 

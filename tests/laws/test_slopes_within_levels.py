@@ -13,7 +13,8 @@ import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
-from dpglm.inference.score_and_information import Cells, shrink
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.score_and_information import Cells, ScoreAndInformation, shrink
 from dpglm.postprocessing.intervals import outer_ends
 from dpglm.postprocessing.outer_ends import FAR, OuterEnds, SlopeWithin
 from tests.laws.test_separation import reaches
@@ -263,6 +264,34 @@ def test_products_are_pulled_to_those_of_independent_columns_as_far_as_noise_jus
             coded = cells.to_coded.T @ (found - inside) @ cells.to_coded
             errors[pulled].append(np.abs(coded[products]).mean())
     assert np.mean(errors[True]) < 0.8 * np.mean(errors[False])
+
+
+def test_what_products_are_pulled_to_is_as_noisy_as_the_number_itself() -> None:
+    """A number that noise hides pulls no product to zero, nor makes it known."""
+    information, coding = coded_information(4, 500)
+    cells = Cells(coding.term_columns)
+    inside = cells.from_coded.T @ information @ cells.from_coded
+    slope, products = cells.slices[-2].start, cells.slices[-1]
+    for hidden in (-40.0, 1e-3):
+        inside[slope, slope] = hidden
+        variances = cells.variances(40.0)
+        shrunk, left = shrink(inside, variances, cells)
+        assert (np.diag(left[products, products]) > 0.05 * np.diag(variances[products, products])).all()
+        assert (left[products, products] <= variances[products, products]).all()
+        assert np.isfinite(shrunk).all()
+
+
+def test_products_of_a_site_among_many_are_not_pulled() -> None:
+    information, coding = coded_information(5, 2000)
+    size = len(information)
+    released = ScoreAndInformation(
+        coding.term_columns, np.zeros(size), np.ones(size), information, 5.0, 20.0, 1.0, np.ones(size), 1.0
+    )
+    alone = LinearModel(released.without_products)
+    products = alone.cells.slices[-1]
+    noise = alone.cells.variances(20.0)[products, products]
+    np.testing.assert_array_equal(alone.cell_variances[products, products], noise)
+    assert (LinearModel(released).cell_variances[products, products] < noise).all()
 
 
 def test_products_far_from_those_of_independent_columns_stay() -> None:

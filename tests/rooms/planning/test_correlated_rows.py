@@ -164,8 +164,14 @@ def test_what_the_profile_does_not_know_is_left_aside() -> None:
     columns[3] = replace(columns[3], name="z")  # the response
     assert drawn(spec(products=replace(PRODUCTS, columns=tuple(columns)))).explained is None
     columns[1] = replace(columns[1], high=6.0)  # b, of which other bounds are declared
-    found = drawn(spec(products=replace(PRODUCTS, columns=tuple(columns))))
+    partly = spec(products=replace(PRODUCTS, columns=tuple(columns)))
+    found = drawn(partly)
     assert found.moments.shape == (6, 6)
+    # Only where it knows all of them is nothing taken to overlap besides.
+    assert not found.complete
+    assert not partly.plan(n=ROWS).expected().rows.correlated
+    assert spec().plan(n=ROWS).expected().rows.correlated
+    assert not spec(products=None).plan(n=ROWS).expected().rows.correlated
 
 
 def test_a_plan_is_the_same_whatever_is_expected_of_it() -> None:
