@@ -34,7 +34,7 @@ class ExpectedRows:
     response_variance: float
     overdispersion: float  # variance of a count per unit of its mean, as declared
     explained: float  # share of the response's variance that is left out of the overdispersion
-    correlated: bool = False  # whether it is known how columns overlap
+    correlated: bool = False  # whether it is known how all columns overlap
 
 
 @dataclass(frozen=True, eq=False)

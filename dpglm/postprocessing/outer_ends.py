@@ -104,8 +104,8 @@ class OuterEnds:
     logistic curve that is :math:`\log(1 + f p) - \log(1 - f (1 - p))` from t, infinite from f = 1 / (1 - p)
     on. The inner end stays. Where outward leads through zero, its test is that of the interval: `reach_of`.
 
-    A slope of a number within a level, and what differs between two, is on a curve, too: `SlopeWithin`. Its
-    score falls less and less to both sides, and both ends move.
+    A slope of a number within a level, and the difference of two, lie on a curve, too: `SlopeWithin`. The
+    score falls less and less to both sides, so both ends move.
 
     The intercept is the predictor at the reference level, which is that of another level less their contrast.
     Where contrasts end further out because of that level, so does the intercept, by the least of them, unless
@@ -148,7 +148,7 @@ class OuterEnds:
         everything = float(intercept.table[0] @ centre[intercept.columns]) + sum(means.values())
         cells = model.cells.from_coded
         information = np.einsum("ij,ij->j", cells, model.design @ cells)
-        slopes = _slopes_within(contrasts, means, everything)
+        slopes = _slopes_within(contrasts, means, everything, information)
         for term, within in model.cells.of_kind("levels"):
             predictors = everything - means[term.start] + term.table @ centre[term.columns]
             contrasted: dict[int, list[int]] = {}
@@ -257,12 +257,12 @@ def only_in(rows: FloatMatrix, term: TermColumns) -> BoolVector:
 
 
 def _slopes_within(
-    contrasts: Contrasts, means: dict[int, float], everything: float
+    contrasts: Contrasts, means: dict[int, float], everything: float, information: FloatVector
 ) -> tuple[SlopeWithin, ...]:
     """Functions of a number's slopes within levels, seen from one level that is half of them or more.
 
-    Of two such levels it is the one with less information. ``means`` of the predictor are term by term, and
-    add up to ``everything`` with the constant.
+    Of two such levels it is the one with less ``information``, which is that of cells. ``means`` of the
+    predictor are term by term, and add up to ``everything`` with the constant.
     """
     model, rows, centre = contrasts.model, contrasts.rows, contrasts.model.released.centre
     terms = {term.start: term for term in model.released.term_columns}
@@ -280,8 +280,6 @@ def _slopes_within(
         steeper = corners @ centre[term.columns]
         others = everything - means[factor.start] - means[term.start]
         predictors = others + factor.table @ centre[factor.columns] + mean * steeper
-        cells = model.cells.from_coded[:, within[factor.start]]
-        information = np.einsum("ij,ij->j", cells, design @ cells)
         left = np.delete(rows, [x, *range(term.start, term.stop)], axis=1)
         alone = np.abs(left).max(axis=1) <= _ROUNDING * largest
         alone &= np.abs(rows[:, term.columns]).max(axis=1) > _ROUNDING * largest
@@ -289,7 +287,7 @@ def _slopes_within(
             shares = corners @ rows[j, term.columns] / squared_length(corners)
             shares += rows[j, x] / len(shares)  # what the function has of each level's slope
             most = np.abs(shares) >= (0.5 - _ROUNDING) * np.abs(shares).sum()
-            level = int(np.where(most, information, np.inf).argmin())
+            level = int(np.where(most, information[within[factor.start]], np.inf).argmin())
             unit = float(shares[level]) / deviation
             if most[level] and 0.0 < abs(unit) < math.inf:
                 slope = deviation * float(centre[x] + steeper[level])

@@ -51,15 +51,15 @@ PENALISED = (
     'effect is. conf_int(adjust="fcr") widens the intervals for a list of selected coefficients.'
 )
 DEBIASED = (
-    "Coefficients with a standard error are not shrunk; those without one are drawn towards 0 by their "
-    "prior scale."
+    "Coefficients with a standard error are not shrunk; those without one are drawn towards 0 by their prior "
+    "scale."
 )
 DRAWN = "Coefficients without a standard error are drawn towards 0 by their prior scale."
 OUTER = (
     "Ends lie further out than the standard error says away from zero, where noise hides how far a step "
     "goes, and for levels where responses get more alike."
 )
-OF_SLOPES = " Slopes within levels reach further out to both sides."
+OF_SLOPES = " Of slopes within levels both ends may."
 WIDE = "Intervals without a standard error rest mostly on the prior scale, and miss effects far beyond it."
 
 LEAST_LOST: Final = 0.005  # rows that lose less weight than this share are not mentioned
@@ -219,7 +219,7 @@ def interval_notes(record: FitRecord) -> tuple[str, ...]:
         return ()
     unshrunk = DRAWN if surprises(record) else DEBIASED
     steep = any(term.product for term in record.contrasts.model.released.term_columns)
-    outer = (OUTER + OF_SLOPES * steep,) * (record.link == "logit")
+    outer = (OUTER + (OF_SLOPES if steep else ""),) if record.link == "logit" else ()
     return (PENALISED if penalised(record) else unshrunk, *outer, *caveats(record), *gaps(record))
 
 

@@ -37,6 +37,18 @@ def reaches() -> list[float]:
     return [float(ndtri(0.5 + level / 2.0)) for level in LEVELS]
 
 
+def assert_rejected_where_left_out(
+    near: OuterEnds, estimates: np.ndarray, errors: np.ndarray, value: float
+) -> None:
+    """`reach_of` is the least reach with which `ends` contain the value, but for rounding."""
+    least = near.reach_of(estimates, np.full(len(estimates), value))
+    for critical in reaches():
+        reach = critical * errors
+        low, high = near.ends(estimates, reach).T
+        clear = np.abs(reach - least) > 1e-9
+        np.testing.assert_array_equal((low <= value) & (value <= high) & clear, (reach >= least) & clear)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_an_interval_contains_that_of_the_linear_model_and_shares_its_inner_end(seed: int) -> None:
     near, estimates, errors = random_functions(seed)
@@ -98,12 +110,7 @@ def test_an_interval_leaves_zero_out_where_the_linear_model_rejects_it_unless_th
 @pytest.mark.parametrize("value", [-6.0, -1.0, 0.0, 0.7, 3.0, 9.0])
 def test_a_value_is_rejected_exactly_where_the_interval_leaves_it_out(seed: int, value: float) -> None:
     near, estimates, errors = random_functions(seed)
-    least = near.reach_of(estimates, np.full(len(estimates), value))
-    for critical in reaches():
-        reach = critical * errors
-        low, high = near.ends(estimates, reach).T
-        clear = np.abs(reach - least) > 1e-9
-        np.testing.assert_array_equal((low <= value) & (value <= high) & clear, (reach >= least) & clear)
+    assert_rejected_where_left_out(near, estimates, errors, value)
 
 
 @pytest.mark.parametrize("rarer", [0.001, 0.06, 0.42, 0.5])

@@ -17,7 +17,7 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import Cells, ScoreAndInformation, shrink
 from dpglm.postprocessing.intervals import outer_ends
 from dpglm.postprocessing.outer_ends import FAR, OuterEnds, SlopeWithin
-from tests.laws.test_separation import reaches
+from tests.laws.test_separation import assert_rejected_where_left_out, reaches
 
 LEVELS = ["low", "middle", "high"]
 SCHEMA = {"y": ["no", "yes"], "a": LEVELS, "b": ["n", "m"], "x": (-3, 3), "z": (0, 8)}
@@ -55,12 +55,7 @@ def test_an_interval_contains_that_of_the_linear_model_and_grows_with_its_level(
 @pytest.mark.parametrize("value", [-4.0, 0.0, 0.7, 3.0])
 def test_a_value_is_rejected_exactly_where_the_interval_leaves_it_out(seed: int, value: float) -> None:
     near, estimates, errors = random_slopes(seed)
-    least = near.reach_of(estimates, np.full(len(estimates), value))
-    for critical in reaches():
-        reach = critical * errors
-        low, high = near.ends(estimates, reach).T
-        clear = np.abs(reach - least) > 1e-6
-        np.testing.assert_array_equal((low <= value) & (value <= high) & clear, (reach >= least) & clear)
+    assert_rejected_where_left_out(near, estimates, errors, value)
 
 
 def test_the_score_falls_on_the_way_to_the_end_by_what_the_linear_model_says() -> None:
@@ -161,8 +156,8 @@ def test_products_of_a_factor_and_a_number_are_known(formula: str, made: set[str
     for term in products:
         factor, number = (terms[start] for start in term.product)
         assert (factor.kind, number.kind) == ("levels", "slope")
-        times = np.sqrt(term.bound / (factor.bound * number.bound))
-        product = times * rows[number.columns] * rows[factor.columns]
+        levels = columns["b" if "b" in term.label else "a"]
+        product = rows[number.columns] * term.by_level(factor, number)[levels].T
         np.testing.assert_allclose(rows[term.columns], product, rtol=1e-3, atol=1e-9)
 
 
