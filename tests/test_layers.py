@@ -94,7 +94,8 @@ DOORS: dict[str, set[str]] = {
     "flint": {"mechanisms/k_norm.py", "mechanisms/finishing.py", "mechanisms/ball_maps.py"},
     # By frames in memory, their columns, files, queries and frames of Spark.
     "pyarrow": {
-        f"data/tables/{name}.py" for name in ("sources", "columns", "files", "queries", "spark_frame")
+        f"data/tables/{name}.py"
+        for name in ("sources", "columns", "csv_rows", "files", "queries", "spark_frame")
     },
 }
 TOP_LEVEL = {"numpy", "scipy"}

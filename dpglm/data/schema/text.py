@@ -67,15 +67,10 @@ def parse_yaml(text: bytes | str) -> object:
     """Plain values of a YAML text, read as :func:`read_yaml` says."""
     import yaml
 
-    class Loader(yaml.SafeLoader):
-        """The safe loader with the scalars of YAML 1.2, without aliases, tags, merge and repeated keys."""
+    safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases (*name) are not read: write the entry out")
-            if getattr(self.peek_event(), "tag", None) not in _TAGS:  # type: ignore[no-untyped-call]
-                raise yaml.YAMLError("tags (!name) are not read: write the value as it is")
-            return super().compose_node(parent, index)
+    class Loader(safe):  # type: ignore[misc]
+        """A safe loader with the scalars of YAML 1.2, without merge and repeated keys."""
 
         def flatten_mapping(self, node: Any) -> None:
             if any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value):
@@ -86,7 +81,8 @@ def parse_yaml(text: bytes | str) -> object:
             for key, times in Counter(key for key in keys if isinstance(key, str)).items():
                 if times > 1:
                     raise yaml.YAMLError(f"the key {key[:80]} is given twice")
-            return super().construct_mapping(node, deep)
+            mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+            return mapping
 
     Loader.yaml_implicit_resolvers = {
         first: [rule for rule in rules if rule[0] not in _SCALARS]
@@ -95,6 +91,11 @@ def parse_yaml(text: bytes | str) -> object:
     for tag, (pattern, first_signs) in _SCALARS.items():
         Loader.add_implicit_resolver(tag, re.compile(rf"^(?:{pattern})$"), list(first_signs))
     try:
+        for event in yaml.parse(text, Loader=safe):
+            if isinstance(event, yaml.AliasEvent):
+                raise yaml.YAMLError("aliases (*name) are not read: write the entry out")
+            if getattr(event, "tag", None) not in _TAGS:
+                raise yaml.YAMLError("tags (!name) are not read: write the value as it is")
         return yaml.load(text, Loader=Loader)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError, LookupError) as error:
         where = getattr(error, "problem_mark", None)

@@ -1,6 +1,7 @@
 """Rows of a CSV file: a row is a line, and no line can change how another one is read.
 
-The C parser of pandas reads whole chunks; what a single line could do to its neighbours is repaired before:
+Arrow's parser reads whole chunks, or that of pandas, which takes more kinds of lines; what a single line
+could do to its neighbours is repaired before:
 
 * a row is what stands between two line feeds; an empty line is not a row, unless the file has one column,
   of which it is an empty field: the number of rows does not depend on what a cell holds;
@@ -26,7 +27,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from dpglm.data.schema.dates import DateReading
 from dpglm.data.schema.readings import NumberReading
 from dpglm.data.tables.cells import numbers_of_texts
 from dpglm.errors import SchemaError, shown
-from dpglm.typing import IntVector
+from dpglm.typing import FloatVector, IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,42 +230,74 @@ def with_comma(text: str) -> str:
 
 
 def parse_lines(
-    lines: bytes,
-    separator: str,
-    *,
-    width: int,
-    positions: Collection[int],
-    floats: Collection[int],
-    decimal: str = ".",
+    lines: bytes, file: CsvFile, *, width: int, positions: Collection[int], floats: Collection[int]
 ) -> pd.DataFrame:
     """A frame of the columns at ``positions``, named by these, of repaired lines with ``width`` columns.
 
-    Columns are read as float64 if among ``floats``, otherwise as text (not as categories, whose type pandas
-    infers from all of them together). A field of ``floats`` that is not a number is a ValueError, for callers
-    inside the room, which then read it as text.
+    Those among ``floats`` are float64 where every field is a number, and all others text.
     """
     import pandas as pd
+    import pyarrow as pa
+    from pyarrow import csv as arrow
 
-    # A first line with the right number of fields settles the shape before any private line is seen.
-    first = separator.encode() * (width - 1) + b"\n"
-    frame = pd.read_csv(
-        io.BytesIO(first + lines),
-        sep=separator,
-        decimal=decimal,
-        header=None,
-        names=range(width),
-        index_col=False,
-        usecols=sorted(positions),
-        dtype={position: "float64" if position in floats else "str" for position in positions},
-        keep_default_na=False,
-        na_values=[""],
-        skip_blank_lines=False,
-        lineterminator="\n",
-        encoding="utf-8",
-        encoding_errors="replace",
-        low_memory=False,
-    )
-    return frame.iloc[1:]
+    names, table = [str(at) for at in sorted(positions)], None
+    if b"\r" not in lines:  # to Arrow it ends a line
+        # Lines that are not all alike, or not UTF-8, or of more than 2 GiB.
+        with suppress(pa.ArrowInvalid, OverflowError):
+            table = arrow.read_csv(
+                pa.BufferReader(lines),
+                arrow.ReadOptions(
+                    use_threads=False, block_size=len(lines), column_names=list(map(str, range(width)))
+                ),
+                arrow.ParseOptions(delimiter=file.separator, ignore_empty_lines=False),
+                arrow.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    include_columns=names,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
+    if table is None:
+        # A first line with the right number of fields settles the shape before any private line is seen.
+        first = file.separator.encode() * (width - 1) + b"\n"
+        frame = pd.read_csv(
+            io.BytesIO(first + lines),
+            sep=file.separator,
+            header=None,
+            names=list(map(str, range(width))),
+            index_col=False,
+            usecols=names,
+            dtype="str",
+            keep_default_na=False,
+            na_values=[""],
+            skip_blank_lines=False,
+            lineterminator="\n",
+            encoding="utf-8",
+            encoding_errors="replace",
+            low_memory=False,
+        )
+        table = pa.table({name: pa.array(frame[name].iloc[1:], pa.string()) for name in names})
+    columns: dict[int, Any] = {}
+    for name, texts in zip(names, table.columns, strict=True):
+        numbers = _numbers(texts, file.decimal) if int(name) in floats else None
+        columns[int(name)] = pd.arrays.ArrowExtensionArray(texts) if numbers is None else numbers
+    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+
+
+def _numbers(texts: Any, decimal: str) -> FloatVector | None:
+    """The numbers of an Arrow column, if every text is one."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if decimal == ",":
+        if compute.any(compute.match_substring(texts, ".")).as_py():
+            return None
+        texts = compute.replace_substring(texts, ",", ".")
+    for padded in (False, True):
+        with suppress(pa.ArrowInvalid):
+            plain = compute.ascii_trim_whitespace(texts) if padded else texts
+            return np.asarray(plain.cast(pa.float64()).to_numpy())
+    return None
 
 
 def _opened(path: Path) -> BinaryIO:

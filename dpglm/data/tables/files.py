@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpglm.data.tables.cells import looks_numeric
 from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header, with_comma
 from dpglm.data.tables.file_lists import CSV_ENDS, FilePaths, table_files
 from dpglm.data.tables.source import (
@@ -140,21 +139,11 @@ class CsvSource(FileSource):
 
     def _frames(self, columns: Sequence[str], numeric: Collection[str]) -> Iterator[pd.DataFrame]:
         """Frames of the columns asked for; a ``numeric`` one is float64 if every field of the chunk is."""
-        width, separator, decimal = len(self._header), self._file.separator, self._file.decimal
-        spelled = with_comma if decimal == "," else str
+        width = len(self._header)
         positions = {self._header.index(name): name for name in columns}
         floats = {position for position, name in positions.items() if name in numeric}
         for lines in line_chunks(self._file, self.chunk_rows, width=width):
-            try:
-                frame = parse_lines(
-                    lines, separator, width=width, positions=positions, floats=floats, decimal=decimal
-                )
-            except ValueError:
-                # Some field is not a number. Columns that hold one are read as text from here on: slower, and
-                # equal to the last bit.
-                frame = parse_lines(lines, separator, width=width, positions=positions, floats=())
-                texts = {position: map(spelled, frame[position].dropna().unique()) for position in floats}
-                floats = {position for position in floats if all(map(looks_numeric, texts[position]))}
+            frame = parse_lines(lines, self._file, width=width, positions=positions, floats=floats)
             yield self._respelled(frame.rename(columns=positions), numeric)
 
     def respelled(self, chunk: Chunk, numeric: Collection[str]) -> Chunk:
