@@ -315,7 +315,7 @@ def audit(
     --------
     >>> import dpglm
     >>> schema = {"y": (0, 1), "x": (0, 9)}
-    >>> plan = dpglm.plan("y ~ x", schema, n=99, privacy=(1.0, 0.05), family="gaussian")
+    >>> plan = dpglm.plan("y ~ x", schema, n=99, privacy=1.0, family="gaussian")
     >>> found = dpglm.audit(plan, trials=1000, seed=1, progress=False)
     >>> found.passed, found.rows[-1].epsilon < 1.0
     (True, True)

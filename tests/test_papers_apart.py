@@ -35,7 +35,7 @@ for place, options in enumerate(choices):
     assert str(again.summary()) == str(fit.summary())
     assert again.to_html() == fit.to_html()
     assert len(again.predict(women.head(3))) == 3
-    if fit.privacy.epsilon < float("inf"):
+    if options.get("method") == "output":
         assert dpglm.audit(again, trials=200, seed=1, progress=False).passed
 schema = dpglm.Schema.of(women.attrs["dpglm.schema"])
 dpglm.plan(formula, schema, n=500, privacy=1.0, goal="predict").summary()

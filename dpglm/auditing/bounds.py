@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -178,6 +179,7 @@ def chosen_events(
     # As uncertain as the counts to come will be: rare events that looked well by chance are not preferred.
     size = len(first)
     level = min(float(ndtr(ndtri(failure) * caution * math.sqrt(size / trials))), 0.4)
+    bound_of = cache(partial(_bound, trials=size, claim=claim, failure=level))  # few counts are possible
     best: list[tuple[float, Event]] = []
     for name, statistic in statistics.items():
         first_values, second_values = statistic(first), statistic(second)
@@ -187,7 +189,7 @@ def chosen_events(
         for line in np.unique(np.quantile(both, _THRESHOLDS)):
             for side in (1, -1):
                 event = Event(name, float(line), side)
-                bound = _bound(*times(event, first_values, second_values), size, claim, level)
+                bound = bound_of(*times(event, first_values, second_values))
                 epsilon = bound.epsilon if bound.epsilon > 0.0 else bound.delta - 1.0
                 values = [(value, event) for value in (bound.margin, epsilon, bound.delta)]
                 best = better(best, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import dpglm
 from dpglm.auditing import audit
+from dpglm.auditing.audit import Audit
 from dpglm.auditing.raw_tables import Corners, declared_neighbours
 from dpglm.errors import MethodError
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -18,6 +20,7 @@ from dpglm.postprocessing.record import Choice
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.plan import Plan
 from dpglm.spec.planned_again import plan_of
+from tests.effort import quick
 
 SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}
 NUMBERS = {"y": (0, 1), "x": (0, 9)}
@@ -34,8 +37,15 @@ RELEASES = [
 
 
 def study(**options: object) -> Plan:
-    given = {"privacy": (1.0, 0.05), "family": "gaussian", "n": 99} | options
+    """Of one release, so that an audit is short."""
+    alone = dpglm.methods.Moments(scales="declared")
+    given = {"privacy": (1.0, 0.05), "family": "gaussian", "n": 99, "method": alone} | options
     return dpglm.plan("y ~ x", NUMBERS, **given)  # type: ignore[arg-type]
+
+
+@cache
+def of_many_releases() -> Audit:
+    return dpglm.audit(study(method="moments"), trials=200, seed=3, progress=False)
 
 
 def frame(rows: int = 40) -> pd.DataFrame:
@@ -50,8 +60,9 @@ def frame(rows: int = 40) -> pd.DataFrame:
 
 
 def test_the_same_seed_gives_the_same_audit_and_tables_say_what_it_does_not_prove() -> None:
-    found, again = (dpglm.audit(study(), trials=300, seed=3, progress=False) for _ in range(2))
-    assert found == again
+    first, again = (dpglm.audit(study(), trials=300, seed=3, progress=False) for _ in range(2))
+    assert first == again
+    found = of_many_releases()
     assert found.passed
     text = str(found.summary())
     assert "does not prove" in text
@@ -62,26 +73,20 @@ def test_the_same_seed_gives_the_same_audit_and_tables_say_what_it_does_not_prov
     assert "second moments" in table.to_latex()
     assert "second moments" in table.to_markdown()
     assert found.tidy()["release"].tolist() == [*RELEASES, "whole method"]
-    assert found.tidy()["trials"].tolist() == [300] * 7
+    assert found.tidy()["trials"].tolist() == [200] * 7
 
 
 def test_failure_is_shared_by_the_rows_so_that_all_hold_together() -> None:
-    plan = dpglm.plan("y ~ x", SCHEMA, n=99, privacy=(1.0, 0.05), penalty="none")
+    method = dpglm.methods.Objective(scales="declared")
+    plan = dpglm.plan("y ~ x", SCHEMA, n=99, privacy=(1.0, 0.05), penalty="none", method=method)
     found = dpglm.audit(plan, trials=200, seed=1, confidence=0.97, progress=False)
-    assert [row.name for row in found.rows] == [
-        "means and standard deviations",
-        "means and standard deviations in closer ranges",
-        "classes of row length",
-        "perturbed minimiser",
-        "information matrix",
-        "whole method",
-    ]
+    assert [row.name for row in found.rows] == ["perturbed minimiser", "information matrix", "whole method"]
     assert sum(row.failure for row in found.rows) == pytest.approx(0.03)
     assert found.confidence == pytest.approx(0.97)
 
 
 def test_a_refuted_claim_is_the_first_and_last_thing_shown() -> None:
-    found = dpglm.audit(study(), trials=200, seed=1, progress=False)
+    found = of_many_releases()
     rows = tuple(type(row)(**{**vars(row), "refuted": True}) for row in found.rows)
     bad = type(found)(found.formula, found.method, rows, found.confidence)
     assert not bad.passed
@@ -90,7 +95,7 @@ def test_a_refuted_claim_is_the_first_and_last_thing_shown() -> None:
 
 
 def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
-    found = dpglm.audit(study(), trials=200, seed=1, progress=False)
+    found = of_many_releases()
     ax = found.plot()
     assert len(ax.patches) == len(found.rows)
     names = [*RELEASES[:1], "means and standard d…ns in closer ranges", *RELEASES[2:], "whole method"]
@@ -99,23 +104,19 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
         found.plot(ax=3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"privacy": 1.0},
-        {"privacy": (1.0, 1e-6), "penalty": "none"},
-        pytest.param({"privacy": 1.0, "penalty": "l1", "strength": 0.01}, marks=pytest.mark.audit),
-        pytest.param({"privacy": dpglm.Privacy.gdp(0.5), "penalty": "l2"}, marks=pytest.mark.audit),
-        {"privacy": dpglm.Privacy(1.0, 1e-6, relation="add-remove"), "penalty": "l1", "goal": "select"},
-        pytest.param(
-            {"privacy": 1.0, "method": dpglm.methods.Objective(ridge=7.0), "goal": "predict"},
-            marks=pytest.mark.audit,
-        ),
-        {"privacy": 1.0, "method": dpglm.methods.Objective(coding="clipped"), "goal": "predict"},
-        pytest.param({"privacy": (1.0, 1e-6), "penalty": "scad", "goal": "predict"}, marks=pytest.mark.audit),
-    ],
-    ids=str,
-)
+OPTIONS: list[dict[str, object]] = [
+    {"privacy": (1.0, 1e-6), "penalty": "none"},
+    {"privacy": 1.0, "method": dpglm.methods.Objective(coding="clipped"), "goal": "predict"},
+    {"privacy": 1.0},
+    {"privacy": 1.0, "penalty": "l1", "strength": 0.01},
+    {"privacy": dpglm.Privacy.gdp(0.5), "penalty": "l2"},
+    {"privacy": dpglm.Privacy(1.0, 1e-6, relation="add-remove"), "penalty": "l1", "goal": "select"},
+    {"privacy": 1.0, "method": dpglm.methods.Objective(ridge=7.0), "goal": "predict"},
+    {"privacy": (1.0, 1e-6), "penalty": "scad", "goal": "predict"},
+]
+
+
+@pytest.mark.parametrize("options", quick(OPTIONS, *OPTIONS[:2]), ids=str)
 def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_path: Path) -> None:
     fit = dpglm.fit("y ~ x + z", frame(), schema=SCHEMA, seed=1, **options)
     plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases

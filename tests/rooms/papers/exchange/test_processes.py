@@ -60,7 +60,8 @@ def test_a_process_killed_at_any_step_goes_on_and_nothing_is_charged_or_drawn_tw
         assert len(outcomes) > 20
 
 
-@pytest.mark.parametrize("step", quick(range(4), 1))
+@pytest.mark.audit
+@pytest.mark.parametrize("step", range(4))
 def test_everybody_may_be_killed_again_and_again(step: int, tmp_path: Path) -> None:
     (outcome,) = killed(tmp_path, "all", step, 1, step + 1)
     assert all(count >= 2 for count in outcome["kills"].values())
