@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studies.coverage.designs.columns import Factor, Neighbour, Numbers, slopes
+from studies.coverage.designs.columns import Factor, Neighbour, Numbers, Spread, slopes
 from studies.coverage.designs.design import Design
 from studies.coverage.designs.laws import Count, Number
 
@@ -13,7 +13,6 @@ STRONG = (
     Design(
         name="slopes_strong",
         about="five slopes of 1.5 per standard deviation",
-        kind="strong",
         half="set",
         n=5_000,
         p=6,
@@ -24,7 +23,6 @@ STRONG = (
     Design(
         name="slopes_signs",
         about="the same with signs + - + - + and correlation .5",
-        kind="strong",
         half="judged",
         n=5_000,
         p=6,
@@ -35,7 +33,6 @@ STRONG = (
     Design(
         name="slopes_three",
         about="slopes of 3 and -3 beside one of 1",
-        kind="strong",
         half="set",
         n=5_000,
         p=4,
@@ -46,7 +43,6 @@ STRONG = (
     Design(
         name="slopes_three_large",
         about="the same with ten times as many rows",
-        kind="strong",
         half="judged",
         n=50_000,
         p=4,
@@ -60,7 +56,6 @@ WIDE = (
     Design(
         name="wide_neighbour",
         about="a z-score within bounds of 12 standard deviations, its neighbour correlated .97",
-        kind="wide",
         half="set",
         n=20_800,
         p=10,
@@ -77,7 +72,6 @@ WIDE = (
     Design(
         name="wide_lognormal",
         about="a lognormal column within bounds of 20 standard deviations",
-        kind="wide",
         half="judged",
         n=5_000,
         p=6,
@@ -88,7 +82,6 @@ WIDE = (
     Design(
         name="tails_t3",
         about="five columns with t(3) tails within bounds of 17 standard deviations",
-        kind="wide",
         half="set",
         n=5_000,
         p=6,
@@ -98,7 +91,6 @@ WIDE = (
     Design(
         name="wide_all",
         about="six correlated columns, all within bounds of 20 standard deviations",
-        kind="wide",
         half="judged",
         n=10_000,
         p=7,
@@ -112,7 +104,6 @@ HIDDEN = (
     Design(
         name="hidden_neighbour",
         about="a number within bounds of 50 standard deviations, its neighbour correlated .8",
-        kind="hidden",
         half="judged",
         n=5_000,
         p=8,
@@ -128,7 +119,6 @@ HIDDEN = (
     Design(
         name="hidden_alone",
         about="a strong number within bounds of 200 standard deviations, correlated with nothing",
-        kind="hidden",
         half="judged",
         n=20_000,
         p=7,
@@ -138,7 +128,6 @@ HIDDEN = (
     Design(
         name="hidden_skewed",
         about="three lognormal numbers within bounds of 460 standard deviations",
-        kind="hidden",
         half="judged",
         n=50_000,
         p=7,
@@ -148,7 +137,6 @@ HIDDEN = (
     Design(
         name="hidden_linear",
         about="linear regression, a number within 40 standard deviations, its neighbour correlated .9",
-        kind="hidden",
         half="judged",
         n=5_000,
         p=6,
@@ -163,7 +151,6 @@ HIDDEN = (
     Design(
         name="hidden_counts",
         about="Poisson counts, a number within 60 standard deviations, its neighbour correlated .8",
-        kind="hidden",
         half="judged",
         n=10_000,
         p=6,
@@ -181,7 +168,6 @@ SEPARATION = (
     Design(
         name="level_99",
         about="a level of 10 % of rows with 99 % successes",
-        kind="separation",
         half="set",
         n=5_000,
         p=5,
@@ -192,7 +178,6 @@ SEPARATION = (
     Design(
         name="level_999",
         about="a level of 10 % of rows with 99.9 % successes",
-        kind="separation",
         half="judged",
         n=5_000,
         p=5,
@@ -203,7 +188,6 @@ SEPARATION = (
     Design(
         name="level_95",
         about="a level of 10 % of rows with 95 % successes",
-        kind="separation",
         half="set",
         n=5_000,
         p=5,
@@ -214,7 +198,6 @@ SEPARATION = (
     Design(
         name="level_none",
         about="3 % successes, and nearly none in a level of 20 % of rows",
-        kind="separation",
         half="judged",
         n=5_000,
         p=5,
@@ -225,7 +208,6 @@ SEPARATION = (
     Design(
         name="levels_three",
         about="levels of 3 and -3 log odds",
-        kind="separation",
         half="set",
         n=5_000,
         p=7,
@@ -236,7 +218,6 @@ SEPARATION = (
     Design(
         name="level_97_small",
         about="1,500 rows, a level of 20 % of them with 97 % successes",
-        kind="separation",
         half="judged",
         n=1_500,
         p=6,
@@ -249,7 +230,6 @@ RARE = (
     Design(
         name="rare_level",
         about="a level of 1 % of rows with effect -1.9",
-        kind="rare",
         half="set",
         n=5_000,
         p=7,
@@ -260,7 +240,6 @@ RARE = (
     Design(
         name="rare_levels_ten",
         about="ten levels of 1 % of rows each, effects of 1 and -1",
-        kind="rare",
         half="judged",
         n=10_000,
         p=14,
@@ -275,7 +254,6 @@ TERMS = (
     Design(
         name="parabola",
         about="a column and its square",
-        kind="terms",
         half="set",
         n=5_000,
         p=3,
@@ -287,7 +265,6 @@ TERMS = (
     Design(
         name="interaction",
         about="a slope of 2 within a level of 10 % of rows, .5 elsewhere",
-        kind="terms",
         half="judged",
         n=5_000,
         p=6,
@@ -299,7 +276,6 @@ TERMS = (
     Design(
         name="parabola_age",
         about="age and its square, far from zero, beside two slopes",
-        kind="terms",
         half="set",
         n=10_000,
         p=5,
@@ -311,7 +287,6 @@ TERMS = (
     Design(
         name="product",
         about="the product of two numbers",
-        kind="terms",
         half="judged",
         n=5_000,
         p=5,
@@ -325,7 +300,6 @@ COUNTS = (
     Design(
         name="negative_binomial",
         about="counts of variance mean + mean squared, fitted as Poisson",
-        kind="counts",
         half="set",
         n=50_000,
         p=7,
@@ -337,7 +311,6 @@ COUNTS = (
     Design(
         name="poisson_clipped",
         about="Poisson counts of mean 3 that are declared to end at 5",
-        kind="counts",
         half="judged",
         n=10_000,
         p=5,
@@ -348,7 +321,6 @@ COUNTS = (
     Design(
         name="poisson",
         about="Poisson counts, 5,000 rows",
-        kind="counts",
         half="set",
         n=5_000,
         p=7,
@@ -359,7 +331,6 @@ COUNTS = (
     Design(
         name="poisson_rare",
         about="Poisson counts of mean .1",
-        kind="counts",
         half="judged",
         n=20_000,
         p=6,
@@ -369,4 +340,84 @@ COUNTS = (
     ),
 )
 
-CASES = (*STRONG, *WIDE, *HIDDEN, *SEPARATION, *RARE, *TERMS, *COUNTS)
+WITHIN = (
+    Design(
+        name="slope_reference",
+        about="a slope of 2 at the reference level, of 10 % of rows, .5 elsewhere",
+        half="set",
+        n=5_000,
+        p=4,
+        columns=(Factor("a", (0.1, 0.9)), Numbers("x")),
+        coefficients={"x": 2.0, "a[T.a01]:x": -1.5},
+        terms="a * x",
+        known=True,
+    ),
+    Design(
+        name="slopes_four",
+        about="slopes of 1, -1, 2 and 0 at four levels",
+        half="set",
+        n=4_000,
+        p=9,
+        columns=(Factor("a", (0.4, 0.3, 0.2, 0.1)), Numbers("x"), Numbers("z")),
+        coefficients={"a[T.a01]": 0.5, "x": 1.0, "z": 0.5}
+        | {"a[T.a01]:x": -2.0, "a[T.a02]:x": 1.0, "a[T.a03]:x": -1.0},
+        terms="a * x + z",
+        known=True,
+    ),
+    Design(
+        name="slope_rare",
+        about="a slope of 2.8 in 5 % of rows, .3 elsewhere, few successes",
+        half="set",
+        n=8_000,
+        p=4,
+        columns=(Factor("a", (0.95, 0.05)), Numbers("x")),
+        coefficients={"Intercept": -2.0, "x": 0.3, "a[T.a01]:x": 2.5},
+        terms="a * x",
+        known=True,
+    ),
+    Design(
+        name="spread_wide",
+        about="a number that spreads three times as much at 20 % of rows, slopes of 1 and .5",
+        half="judged",
+        n=5_000,
+        p=4,
+        columns=(Factor("a", (0.8, 0.2)), Spread("x", "a", (0.7, 2.0))),
+        coefficients={"x": 0.5, "a[T.a01]:x": 0.5},
+        terms="a * x",
+        known=True,
+    ),
+    Design(
+        name="spread_narrow",
+        about="a number that spreads a third as much at 20 % of rows, slopes of 1.5 and .5",
+        half="judged",
+        n=5_000,
+        p=4,
+        columns=(Factor("a", (0.8, 0.2)), Spread("x", "a", (1.5, 0.5))),
+        coefficients={"x": 0.5, "a[T.a01]:x": 1.0},
+        terms="a * x",
+        known=True,
+    ),
+    Design(
+        name="spread_linear",
+        about="a number that spreads three times as much at 20 % of rows, linear",
+        half="judged",
+        n=5_000,
+        p=4,
+        columns=(Factor("a", (0.8, 0.2)), Spread("x", "a", (0.7, 2.0))),
+        coefficients={"x": 0.5, "a[T.a01]:x": 0.5},
+        law=Number((-10.0, 10.0), 1.0),
+        terms="a * x",
+        known=True,
+    ),
+)
+
+CASES = {
+    "strong": STRONG,
+    "wide": WIDE,
+    "hidden": HIDDEN,
+    "separation": SEPARATION,
+    "rare": RARE,
+    "terms": TERMS,
+    "within": WITHIN,
+    "counts": COUNTS,
+}

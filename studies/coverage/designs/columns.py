@@ -102,6 +102,26 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A number with a standard deviation of its own at each level of an earlier factor."""
+
+    name: str
+    of: str
+    deviations: tuple[float, ...]
+    bounds: tuple[float, float] = (-6.0, 6.0)
+
+    def draw(self, random: np.random.Generator, n: int, before: Mapping[str, Column]) -> dict[str, Column]:
+        """The column."""
+        codes = np.unique(before[self.of], return_inverse=True)[1]
+        own = random.standard_normal(n) * np.array(self.deviations)[codes]
+        return {self.name: np.clip(own, *self.bounds)}
+
+    def declared(self) -> dict[str, Any]:
+        """The bounds."""
+        return {self.name: self.bounds}
+
+
+@dataclass(frozen=True)
 class Binaries:
     """Columns of zeros and ones that are declared as numbers between 0 and 1, with these shares of ones."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Half = Literal["set", "judged"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Design:
     """One simulated design.
 
@@ -33,7 +33,7 @@ class Design:
     ----------
     name, about : str
     kind : str
-        What it puts to the test; both halves have designs of every kind.
+        What it puts to the test, of the registry; both halves have designs of every kind.
     half : {"set", "judged"}
         Constants of the procedure may be chosen on the first, and never on the second.
     n : int
@@ -55,7 +55,7 @@ class Design:
 
     name: str
     about: str
-    kind: str
+    kind: str = ""
     half: Half
     n: int
     p: int

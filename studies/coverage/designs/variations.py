@@ -15,7 +15,6 @@ OUTCOMES = (
     Design(
         name="outcome_5",
         about="5 % successes",
-        kind="outcome",
         half="set",
         n=20_000,
         p=9,
@@ -26,7 +25,6 @@ OUTCOMES = (
     Design(
         name="outcome_1",
         about="1 % successes",
-        kind="outcome",
         half="judged",
         n=50_000,
         p=9,
@@ -40,7 +38,6 @@ MISSPECIFIED = (
     Design(
         name="cloglog",
         about="the link is complementary log-log",
-        kind="misspecified",
         half="set",
         n=5_000,
         p=5,
@@ -52,7 +49,6 @@ MISSPECIFIED = (
     Design(
         name="probit",
         about="the link is probit",
-        kind="misspecified",
         half="judged",
         n=10_000,
         p=7,
@@ -63,7 +59,6 @@ MISSPECIFIED = (
     Design(
         name="omitted_square",
         about="a square and a product are left out",
-        kind="misspecified",
         half="set",
         n=5_000,
         p=4,
@@ -75,7 +70,6 @@ MISSPECIFIED = (
     Design(
         name="omitted_curve",
         about="an exponential column flattens, and its curve is left out",
-        kind="misspecified",
         half="judged",
         n=5_000,
         p=4,
@@ -90,7 +84,6 @@ CLUSTERED = (
     Design(
         name="clusters_small",
         about="clusters of ten rows with random intercepts of standard deviation .7",
-        kind="clustered",
         half="set",
         n=10_000,
         p=6,
@@ -101,7 +94,6 @@ CLUSTERED = (
     Design(
         name="clusters_treated",
         about="100 clusters of 100 rows, of one arm each, with random intercepts of standard deviation .15",
-        kind="clustered",
         half="judged",
         n=10_000,
         p=5,
@@ -115,7 +107,6 @@ BINARIES = (
     Design(
         name="binary_columns",
         about="eight columns of zeros and ones, declared (0, 1), with .5 to .03 ones",
-        kind="binary",
         half="set",
         n=5_000,
         p=9,
@@ -125,7 +116,6 @@ BINARIES = (
     Design(
         name="binary_twenty",
         about="twenty such columns, half of them with 5 % ones, and two numbers",
-        kind="binary",
         half="judged",
         n=20_000,
         p=23,
@@ -138,7 +128,6 @@ LEVELS = (
     Design(
         name="levels_120",
         about="120 levels with Zipf shares down to .2 %",
-        kind="levels",
         half="set",
         n=50_000,
         p=123,
@@ -148,7 +137,6 @@ LEVELS = (
     Design(
         name="levels_crossed",
         about="factors of 100 and 40 levels",
-        kind="levels",
         half="judged",
         n=100_000,
         p=142,
@@ -164,7 +152,6 @@ SIZES = (
     Design(
         name="rows_500",
         about="500 rows, two slopes",
-        kind="size",
         half="set",
         n=500,
         p=3,
@@ -174,7 +161,6 @@ SIZES = (
     Design(
         name="rows_1500",
         about="1,500 rows, four slopes and three levels",
-        kind="size",
         half="judged",
         n=1_500,
         p=7,
@@ -184,7 +170,6 @@ SIZES = (
     Design(
         name="columns_200",
         about="199 correlated columns, of which twenty matter",
-        kind="size",
         half="set",
         n=20_000,
         p=200,
@@ -194,7 +179,6 @@ SIZES = (
     Design(
         name="columns_100",
         about="99 columns with correlation .8, of which twenty matter",
-        kind="size",
         half="judged",
         n=100_000,
         p=100,
@@ -207,7 +191,6 @@ SMALL = (
     Design(
         name="small_effects",
         about="thirty effects of .05 and -.05 per standard deviation",
-        kind="small",
         half="set",
         n=20_000,
         p=31,
@@ -217,7 +200,6 @@ SMALL = (
     Design(
         name="no_effects",
         about="no effect at all",
-        kind="small",
         half="judged",
         n=5_000,
         p=12,
@@ -230,7 +212,6 @@ CORRELATED = (
     Design(
         name="ar_90",
         about="ten columns with correlation .9",
-        kind="correlated",
         half="set",
         n=10_000,
         p=11,
@@ -240,7 +221,6 @@ CORRELATED = (
     Design(
         name="ar_80_levels",
         about="five columns with correlation .8, and four levels",
-        kind="correlated",
         half="judged",
         n=5_000,
         p=9,
@@ -254,7 +234,6 @@ LINEAR = (
     Design(
         name="linear",
         about="linear regression with normal errors, R squared of about .3",
-        kind="linear",
         half="set",
         n=10_000,
         p=9,
@@ -265,7 +244,6 @@ LINEAR = (
     Design(
         name="linear_t3",
         about="linear regression with t(3) errors and a response clipped at 4 standard deviations",
-        kind="linear",
         half="judged",
         n=10_000,
         p=9,
@@ -279,7 +257,6 @@ ORDINARY = (
     Design(
         name="clinic",
         about="3,700 patients: age, scores, a skewed amount, five diseases, signs that are there or not",
-        kind="ordinary",
         half="set",
         n=3_700,
         p=17,
@@ -298,7 +275,6 @@ ORDINARY = (
     Design(
         name="registry",
         about="100,000 records: age, scores, a skewed amount, five diseases, twelve regions, signs",
-        kind="ordinary",
         half="judged",
         n=100_000,
         p=28,
@@ -318,15 +294,15 @@ ORDINARY = (
     ),
 )
 
-VARIATIONS = (
-    *OUTCOMES,
-    *MISSPECIFIED,
-    *CLUSTERED,
-    *BINARIES,
-    *LEVELS,
-    *SIZES,
-    *SMALL,
-    *CORRELATED,
-    *LINEAR,
-    *ORDINARY,
-)
+VARIATIONS = {
+    "outcome": OUTCOMES,
+    "misspecified": MISSPECIFIED,
+    "clustered": CLUSTERED,
+    "binary": BINARIES,
+    "levels": LEVELS,
+    "size": SIZES,
+    "small": SMALL,
+    "correlated": CORRELATED,
+    "linear": LINEAR,
+    "ordinary": ORDINARY,
+}
