@@ -81,8 +81,7 @@ def parse_yaml(text: bytes | str) -> object:
             for key, times in Counter(key for key in keys if isinstance(key, str)).items():
                 if times > 1:
                     raise yaml.YAMLError(f"the key {key[:80]} is given twice")
-            mapping: dict[Any, Any] = super().construct_mapping(node, deep)
-            return mapping
+            return super().construct_mapping(node, deep)  # type: ignore[no-any-return]
 
     Loader.yaml_implicit_resolvers = {
         first: [rule for rule in rules if rule[0] not in _SCALARS]

@@ -242,8 +242,7 @@ def parse_lines(
 
     names, table = [str(at) for at in sorted(positions)], None
     if b"\r" not in lines:  # to Arrow it ends a line
-        # Lines that are not all alike, or not UTF-8, or of more than 2 GiB.
-        with suppress(pa.ArrowInvalid, OverflowError):
+        with suppress(pa.ArrowInvalid, OverflowError):  # lines are not all alike, or not UTF-8, or 2 GiB
             table = arrow.read_csv(
                 pa.BufferReader(lines),
                 arrow.ReadOptions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studies.coverage.designs.columns import Factor, Neighbour, Numbers, Spread, slopes
 from studies.coverage.designs.design import Design
-from studies.coverage.designs.laws import Count, Number
+from studies.coverage.designs.laws import Binary, Count, Number
 
 FIVE, TWO = Numbers("x", 5), Numbers("x", 2)
 THREE_LEVELS = Factor("g", (0.5, 0.4, 0.1))
@@ -375,39 +375,24 @@ WITHIN = (
         terms="a * x",
         known=True,
     ),
-    Design(
-        name="spread_wide",
-        about="a number that spreads three times as much at 20 % of rows, slopes of 1 and .5",
-        half="judged",
-        n=5_000,
-        p=4,
-        columns=(Factor("a", (0.8, 0.2)), Spread("x", "a", (0.7, 2.0))),
-        coefficients={"x": 0.5, "a[T.a01]:x": 0.5},
-        terms="a * x",
-        known=True,
-    ),
-    Design(
-        name="spread_narrow",
-        about="a number that spreads a third as much at 20 % of rows, slopes of 1.5 and .5",
-        half="judged",
-        n=5_000,
-        p=4,
-        columns=(Factor("a", (0.8, 0.2)), Spread("x", "a", (1.5, 0.5))),
-        coefficients={"x": 0.5, "a[T.a01]:x": 1.0},
-        terms="a * x",
-        known=True,
-    ),
-    Design(
-        name="spread_linear",
-        about="a number that spreads three times as much at 20 % of rows, linear",
-        half="judged",
-        n=5_000,
-        p=4,
-        columns=(Factor("a", (0.8, 0.2)), Spread("x", "a", (0.7, 2.0))),
-        coefficients={"x": 0.5, "a[T.a01]:x": 0.5},
-        law=Number((-10.0, 10.0), 1.0),
-        terms="a * x",
-        known=True,
+    *(
+        Design(
+            name=f"spread_{name}",
+            about=f"a number that spreads {times} as much at 20 % of rows, {model}",
+            half="judged",
+            n=5_000,
+            p=4,
+            columns=(Factor("a", (0.8, 0.2)), Spread("x", "a", deviations)),
+            coefficients={"x": 0.5, "a[T.a01]:x": product},
+            law=law,
+            terms="a * x",
+            known=True,
+        )
+        for name, times, model, deviations, product, law in (
+            ("wide", "three times", "logistic", (0.7, 2.0), 0.5, Binary()),
+            ("narrow", "a third", "logistic", (1.5, 0.5), 1.0, Binary()),
+            ("linear", "three times", "linear", (0.7, 2.0), 0.5, Number((-10.0, 10.0), 1.0)),
+        )
     ),
 )
 
