@@ -35,6 +35,7 @@ StoredCell: TypeAlias = Cell | bytes
 
 # Possessive throughout: no cell may take time that grows faster than its length.
 _PLAIN: Final = re.compile(r"[ \t-\r]*+[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?[ \t-\r]*+", re.ASCII)
+_BLANKS: Final = " \t\n\r\f\v"
 # Integers are kept as they are where they may be no floats, up to a size that can be handled.
 _EXACT, _LARGE = 2**53, 2**1000
 _INFINITE: Final = {s + w: float(s + w) for s in ("", "+", "-") for w in ("inf", "infinity")}
@@ -45,7 +46,7 @@ def numbers_of_texts(texts: Sequence[str]) -> FloatVector:
     """Numbers that texts spell; NaN for a text that spells none.
 
     Decimal notation with a point and an optional exponent, ``inf``, ``infinity``, ``true`` and ``false``
-    in any case. Numbers are rounded correctly, as those of CSV columns are: a number in a file does not
+    in any case, between blanks or none. Numbers are rounded correctly, as those of CSV columns are: a number in a file does not
     change its last bit when a text stands elsewhere in its column.
 
     Examples
@@ -57,7 +58,7 @@ def numbers_of_texts(texts: Sequence[str]) -> FloatVector:
 
 
 def _number_of_text(text: str) -> float:
-    return float(text) if _PLAIN.fullmatch(text) else _WORDS.get(text.lower(), math.nan)
+    return float(text) if _PLAIN.fullmatch(text) else _WORDS.get(text.strip(_BLANKS).lower(), math.nan)
 
 
 def cell_of(value: object) -> Cell:

@@ -241,12 +241,13 @@ def parse_lines(
     from pyarrow import csv as arrow
 
     names, table = [str(at) for at in sorted(positions)], None
+    marked = codecs.BOM_UTF8 + lines  # Arrow drops one such mark at the start of what it reads
     if b"\r" not in lines:  # to Arrow it ends a line
         with suppress(pa.ArrowInvalid, OverflowError):  # lines are not all alike, or not UTF-8, or 2 GiB
             table = arrow.read_csv(
-                pa.BufferReader(lines),
+                pa.BufferReader(marked),
                 arrow.ReadOptions(
-                    use_threads=False, block_size=len(lines), column_names=list(map(str, range(width)))
+                    use_threads=False, block_size=len(marked), column_names=list(map(str, range(width)))
                 ),
                 arrow.ParseOptions(delimiter=file.separator, ignore_empty_lines=False),
                 arrow.ConvertOptions(

@@ -105,9 +105,9 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
 
 
 OPTIONS: list[dict[str, object]] = [
-    {"privacy": (1.0, 1e-6), "penalty": "none"},
+    {"privacy": (1.0, 1e-6), "penalty": "none", "method": dpglm.methods.Objective(scales="declared")},
     {"privacy": 1.0, "method": dpglm.methods.Objective(coding="clipped"), "goal": "predict"},
-    {"privacy": 1.0},
+    {"privacy": (1.0, 1e-6), "penalty": "none"},
     {"privacy": 1.0, "penalty": "l1", "strength": 0.01},
     {"privacy": dpglm.Privacy.gdp(0.5), "penalty": "l2"},
     {"privacy": dpglm.Privacy(1.0, 1e-6, relation="add-remove"), "penalty": "l1", "goal": "select"},
