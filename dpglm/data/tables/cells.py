@@ -46,8 +46,8 @@ def numbers_of_texts(texts: Sequence[str]) -> FloatVector:
     """Numbers that texts spell; NaN for a text that spells none.
 
     Decimal notation with a point and an optional exponent, ``inf``, ``infinity``, ``true`` and ``false``
-    in any case, between blanks or none. Numbers are rounded correctly, as those of CSV columns are: a number in a file does not
-    change its last bit when a text stands elsewhere in its column.
+    in any case, between blanks or none. Numbers are rounded correctly, as those of CSV columns are: a number
+    in a file does not change its last bit when a text stands elsewhere in its column.
 
     Examples
     --------
