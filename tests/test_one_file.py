@@ -29,6 +29,7 @@ plan = dpglm.plan(formula, schema, n=600, **options)
 assert str(plan.summary())
 assert (plan.fit(women, seed=1, progress=False).params == fit.params).all()
 assert dpglm.audit(again, trials=200, seed=1, progress=False).passed
+assert plan.audit(trials=200, seed=1, progress=False).passed
 private = plan.fit(women, progress=False)
 for text in {shown}:
     assert text in private.to_html(), text

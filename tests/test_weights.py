@@ -366,9 +366,11 @@ def test_audits_have_rows_whose_weight_is_beyond_the_bound() -> None:
         for table in (pair.first, pair.second):
             for chunk in table.chunks():
                 assert chunk.share is None or (np.asarray(chunk.share) <= 1.0).all()
-    assert dpglm.audit(
-        dpglm.plan("ill ~ x", SCHEMA, n=500, privacy=1.0, weights="w", method="output"),
-        trials=200,
-        seed=1,
-        progress=False,
-    ).passed
+    plan = dpglm.plan("ill ~ x", SCHEMA, n=500, privacy=1.0, weights="w", method="output")
+    assert dpglm.audit(plan, trials=200, seed=1, progress=False).passed
+
+
+@pytest.mark.audit
+def test_a_default_plan_with_weights_passes_its_audit() -> None:
+    plan = dpglm.plan("ill ~ x", SCHEMA, n=500, privacy=(1.0, 0.05), weights="w")
+    assert dpglm.audit(plan, trials=500, seed=1, progress=False).passed

@@ -81,17 +81,8 @@ def expected_rows(
     information = weight * curvature * moments
     if family.link == "logit" and drawn is not None and drawn.explained is not None:
         information = weight * drawn.logistic_curvature(rate)
-    return ExpectedRows(
-        weight,
-        moments,
-        information,
-        dispersion,
-        mean,
-        variance,
-        over,
-        explained,
-        correlated=drawn is not None and drawn.complete,
-    )
+    known = drawn is not None and drawn.complete
+    return ExpectedRows(weight, moments, information, dispersion, mean, variance, over, explained, known)
 
 
 def likely_overdispersion(found: float, noise: float) -> float:

@@ -59,7 +59,7 @@ OUTER = (
     "Ends lie further out than the standard error says away from zero, where noise hides how far a step "
     "goes, and for levels where responses get more alike."
 )
-OF_SLOPES = " Of slopes within levels both may; a level beside an unreliable one may be too near even odds."
+OF_SLOPES = " Of slopes within levels both may. Where one is not reliable, its level may seem near even odds."
 WIDE = "Intervals without a standard error rest mostly on the prior scale, and miss effects far beyond it."
 
 LEAST_LOST: Final = 0.005  # rows that lose less weight than this share are not mentioned

@@ -19,6 +19,7 @@ from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
 from dpglm.rows import ArrayChunk
 from dpglm.spec.planned_again import plan_of
+from tests.effort import quick
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
 both = pytest.mark.parametrize("kind", [HuberSvm, SoftplusHinge])
@@ -214,14 +215,15 @@ def test_what_needs_a_likelihood_is_refused_or_says_why(name):
 
 
 @every_name
-def test_an_audit_of_another_width_rebuilds_the_plan_from_the_result(name):
+@pytest.mark.parametrize("trials", quick([200, 2000], 200))
+def test_an_audit_of_another_width_rebuilds_the_plan_from_the_result(name, trials):
     data, family = frame(300), families[name](2.0)
     fit = dpglm.fit("y ~ a", data, schema=SCHEMA, family=family, penalty="none", privacy=(1.0, 1e-6), seed=1)
     assert fit.specification.family.options == {"width": 2.0}
     (release,) = plan_of(fit).releases.releases
     assert isinstance(release, PerturbedMinimiser)
     assert release.family == family
-    assert dpglm.audit(fit, trials=200, seed=1).passed
+    assert dpglm.audit(fit, trials=trials, seed=1).passed
 
 
 @every_name

@@ -97,10 +97,11 @@ def parse_yaml(text: bytes | str) -> object:
                 raise yaml.YAMLError("tags (!name) are not read: write the value as it is")
         return yaml.load(text, Loader=Loader)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError, LookupError) as error:
-        where = getattr(error, "problem_mark", None)
+        where = getattr(error, "problem_mark", None)  # at the end of a text it is the line after the last
+        line = min(where.line + 1, max(len(text.splitlines()), 1)) if where else None
         why = str(error)[:200] if isinstance(error, yaml.YAMLError) else type(error).__name__
         raise SchemaError(
-            "a schema that is not YAML" + (f", at line {where.line + 1}" if where else f": {why}"),
+            "a schema that is not YAML" + (f", at line {line}" if where else f": {why}"),
             expected="one entry per column, such as age: {bounds: [18, 95]}",
             remedy="Correct indentation, brackets and quotes; dpglm.Schema.template(columns) shows the form.",
         ) from None

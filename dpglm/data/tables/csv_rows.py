@@ -240,15 +240,15 @@ def parse_lines(
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    names, table = [str(at) for at in sorted(positions)], None
-    marked = codecs.BOM_UTF8 + lines  # Arrow drops one such mark at the start of what it reads
+    header, table = list(map(str, range(width))), None
+    names = [header[at] for at in sorted(positions)]
     if b"\r" not in lines:  # to Arrow it ends a line
+        # Arrow drops one such mark at the start of what it reads.
+        marked = codecs.BOM_UTF8 + lines if lines.startswith(codecs.BOM_UTF8) else lines
         with suppress(pa.ArrowInvalid, OverflowError):  # lines are not all alike, or not UTF-8, or 2 GiB
             table = arrow.read_csv(
                 pa.BufferReader(marked),
-                arrow.ReadOptions(
-                    use_threads=False, block_size=len(marked), column_names=list(map(str, range(width)))
-                ),
+                arrow.ReadOptions(use_threads=False, block_size=len(marked), column_names=header),
                 arrow.ParseOptions(delimiter=file.separator, ignore_empty_lines=False),
                 arrow.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
@@ -264,7 +264,7 @@ def parse_lines(
             io.BytesIO(first + lines),
             sep=file.separator,
             header=None,
-            names=list(map(str, range(width))),
+            names=header,
             index_col=False,
             usecols=names,
             dtype="str",

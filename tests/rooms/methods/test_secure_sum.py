@@ -76,6 +76,11 @@ def test_a_fit_says_who_is_trusted_with_what_and_is_kept(tmp_path: Path) -> None
     assert again.specification.method.options == {"sites": 3}
 
 
+@pytest.mark.audit
+def test_a_fit_under_masks_passes_its_audit() -> None:
+    assert dpglm.audit(fit(tables()), trials=200, seed=1, progress=False).passed
+
+
 def test_intervals_come_with_the_noise_that_was_drawn() -> None:
     """A method is given less to spend, so that it knows how large the noise of all sites is."""
     plan = dpglm.plan(FORMULA, GAUSSIAN, method=SecureSum(sites=4), family="gaussian", privacy=BUDGET)

@@ -183,7 +183,7 @@ def test_a_wrong_declaration_is_told_found_expected_and_remedy(wrong):
         ("age: [18, 95]", "two bounds or two levels"),
         ("- age", "not columns by name"),
         ("", "not columns by name"),
-        ("age: {bounds: [0, 1", "not YAML, at line "),
+        ("age: {bounds: [0, 1", "not YAML, at line 1"),
         ("age: {bounds: [0, 1]}\nage: {bounds: [0, 2]}", "age is given twice"),
         ("[" * 2000, "not YAML"),
         ("a: !!python/object/apply:os.getcwd []", "not YAML"),

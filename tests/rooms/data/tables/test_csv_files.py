@@ -184,6 +184,13 @@ def test_an_empty_cell_of_one_column_is_a_row(tmp_path: Path, end: str) -> None:
     assert sizes == [42, 42, 42]
 
 
+def test_a_chunk_of_empty_lines_alone_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"x\n\n\n1\n")
+    chunks = CsvSource(CsvFile(path), chunk_rows=2).chunks(["x"], numeric=("x",))
+    np.testing.assert_array_equal(np.concatenate([chunk["x"] for chunk in chunks]), [np.nan, np.nan, 1.0])
+
+
 def test_fits_and_the_command_line_take_decimal_commas(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     frame = pd.DataFrame({"x": random.normal(size=300).round(3), "y": random.integers(0, 2, 300)})
