@@ -205,26 +205,22 @@ def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
 
     Standard errors here are those of the linear model itself, which is what the tests were measured with. The
     factor treats the standard error as falling like 1 / (n epsilon), which it does where noise dominates.
-    Beside a number that masks others, see `LinearModel.masking`, nothing is reported.
-    Without noise every function has a standard error.
+    Nothing is reported beside a number that masks others, see `LinearModel.masking`, or of sites that are not
+    clear, see `PooledModel.clarity`. Without noise every function has a standard error.
     """
     if contrasts.model.released.exact:
         return (IntervalDecision(True),) * len(contrasts.rows)
-    scale = np.sqrt(contrasts.prior)
-    deviations = np.sqrt(contrasts.linear_variances)
+    model, scale = contrasts.model, np.sqrt(contrasts.prior)
+    deviations, alike = np.sqrt(contrasts.linear_variances), np.ones(len(scale))
     share = contrasts.first_order[:, 3] / contrasts.linear_variances
+    masked = ((one.label, LEAST_ALONE / max(one.alone, LEAST_FACTOR)) for one in model.masking)
     with np.errstate(divide="ignore"):
         tests = (
             ("noise hides its variation", np.sqrt(LEAST_SIGNAL / contrasts.signal)),
             ("too wide against the declared scale", deviations / (MOST_SHARE_OF_SCALE * scale)),
             ("cannot be told from the other terms", np.sqrt(share / MOST_ADJUSTMENT)),
-            *(
-                (
-                    f"noise hides how much {spread.label} varies",
-                    np.full(len(scale), LEAST_ALONE / max(spread.alone, LEAST_FACTOR)),
-                )
-                for spread in contrasts.model.masking
-            ),
+            ("noise hides the information of single sites", alike / max(model.clarity, LEAST_FACTOR)),
+            *((f"noise hides how much {label} varies", alike * times) for label, times in masked),
         )
     decisions = []
     for j in range(len(scale)):

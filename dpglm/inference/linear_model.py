@@ -153,6 +153,11 @@ class LinearModel:
         unclear = (spread for spread in self.spreads if spread.seen < CLEARLY * spread.noise)
         return tuple(spread for spread in unclear if spread.hidden and spread.moves > MOST_MOVED)
 
+    @property
+    def clarity(self) -> float:
+        """See `PooledModel`; infinite where there is one release, whose numbers are judged one by one."""
+        return np.inf
+
     @cached_property
     def sampling(self) -> FloatMatrix:
         """Covariance of the sampling score, and of what the constant may be off by, shape (p, p)."""
@@ -249,15 +254,10 @@ class LinearModel:
         inside, along = across @ units, across @ solved
         squares = variances @ inside**2
         kernel = across @ inverse @ across.T
-        return np.asarray(
-            np.einsum("ij,ij->j", inside, (kernel * variances) @ inside)
-            + np.diag(kernel) @ squares
-            + factor
-            * (
-                np.einsum("ij,ij->j", along * inside, variances @ (along * inside))
-                + (along**2 * squares).sum(axis=0)
-            )
-        )
+        crossed = along * inside
+        first = np.einsum("ij,ij->j", inside, (kernel * variances) @ inside) + np.diag(kernel) @ squares
+        second = np.einsum("ij,ij->j", crossed, variances @ crossed) + (along**2 * squares).sum(axis=0)
+        return np.asarray(first + factor * second)
 
     def rescaled(self, factor: float, *, rows: bool) -> LinearModel:
         """What a fit with ``factor`` times the epsilon, or the ``rows``, would have released; approximate.

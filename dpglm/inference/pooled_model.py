@@ -99,6 +99,11 @@ class PooledModel(LinearModel):
         first, *others = (site.model.masking for site in self.sites)
         return tuple(one for one in first if all(one.label in {s.label for s in o} for o in others))
 
+    @property
+    def clarity(self) -> float:
+        """How clear the information of one site is, on average, see `ScoreAndInformation.clarity`."""
+        return float(np.mean([site.model.released.clarity for site in self.sites]))
+
     @cached_property
     def score_noise(self) -> FloatMatrix:
         """Covariance of the noise of the sites' estimates, shape (p, p)."""
@@ -144,20 +149,11 @@ class PooledModel(LinearModel):
         self, units: FloatMatrix, inverse: FloatMatrix, solved: FloatMatrix, factor: FloatVector
     ) -> FloatVector:
         """Information that pure noise in the sum of the sites' matrices would show, shape (k,)."""
-        return np.asarray(
-            np.sum(
-                [
-                    site.model.noise_information(
-                        site.link @ units,
-                        site.weight.T @ inverse @ site.weight,
-                        site.weight.T @ solved,
-                        factor,
-                    )
-                    for site in self.sites
-                ],
-                axis=0,
-            )
-        )
+        found = []
+        for site in self.sites:
+            inside, along = site.weight.T @ inverse @ site.weight, site.weight.T @ solved
+            found.append(site.model.noise_information(site.link @ units, inside, along, factor))
+        return np.asarray(np.sum(found, axis=0))
 
     def rescaled(self, factor: float, *, rows: bool) -> PooledModel:
         """See `LinearModel.rescaled`; the differences between sites stay."""
