@@ -6,8 +6,10 @@ import dataclasses
 from functools import cache
 
 import numpy as np
+import pytest
 
 import dpglm
+from dpglm.inference.score_and_information import LEAST_CLEAR, LEAST_CLEAR_COUNTS
 from tests.rooms.test_pool import FORMULA, NAMES, TRUTH, rows, three
 
 
@@ -44,3 +46,11 @@ def test_equations_without_curvature_need_no_clear_sites() -> None:
     linear = dataclasses.replace(record.released, logistic=False)
     noisy = dataclasses.replace(record.released, information_scale=1e6)
     assert noisy.clarity < 1.0 < record.released.clarity < linear.clarity == np.inf
+
+
+def test_counts_whose_rows_may_weigh_anything_need_clearer_sites() -> None:
+    released = three()["north"]._record.released
+    assert released is not None
+    counts = dataclasses.replace(released, logistic=False, exponential=True)
+    assert counts.clarity * LEAST_CLEAR_COUNTS == pytest.approx(released.clarity * LEAST_CLEAR)
+    assert counts.clarity < released.clarity
