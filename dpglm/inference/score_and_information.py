@@ -25,8 +25,8 @@ _UNIFORM_VARIANCE = 0.25
 # What a number's squares add up to at a level is expected to be this share more or less than at all rows. Set
 # on six logistic and three linear designs, judged on four with numbers that vary far more or less at a level.
 _PRODUCT_SPREAD: Final = 0.25
-# How clear the information of a site must be for a pool, on average: less clear, how it changes on the way
-# from each minimiser is a matter of noise, alike at all sites. ``docs/methods.md`` has what they were set on.
+# How clear the information of a site must be for a pool, on average: less clear, its noise draws the
+# equations of all sites alike. ``docs/methods.md`` has what they were set on.
 LEAST_CLEAR, LEAST_CLEAR_COUNTS = 0.75, 2.0
 # A term's prior scale is at least so many times its estimate.
 OWN_SCALE: Final = 1.5
@@ -106,10 +106,10 @@ class ScoreAndInformation:
     def clarity(self) -> float:
         """Mean information of a column but the constant's, in units of what a site of a pool needs.
 
-        That is a share of the largest eigenvalue of its noise (Wigner); 0 where information never changes.
+        That is a multiple of the largest eigenvalue of its noise (Wigner). Infinite without noise.
         """
         others = [np.diag(self.information)[t.columns] for t in self.term_columns if t.kind != "intercept"]
-        if self.exact or not others or not (self.logistic or self.exponential):
+        if self.exact or not others:
             return np.inf
         most = self.information_scale * np.sqrt(2.0 * self.size)
         least = LEAST_CLEAR_COUNTS if self.exponential else LEAST_CLEAR

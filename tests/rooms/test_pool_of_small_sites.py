@@ -26,7 +26,7 @@ def small_sites(epsilon: float) -> dpglm.FitResult:
 
 
 def test_sites_whose_information_is_mostly_noise_tell_nothing_together() -> None:
-    """Noise says how their information changes, alike at all of them: slopes were drawn to zero, and told."""
+    """The noise of their matrices draws all of them alike: slopes were drawn to zero, and told."""
     table = small_sites(1.0).tidy()
     assert not table["reliable"].any()
     assert table["reason"].str.startswith("noise hides the information of single sites").any()
@@ -40,12 +40,13 @@ def test_the_same_sites_with_less_noise_tell_of_all_coefficients() -> None:
     assert off.max() < 4.0  # of six, by chance once in 2,600 such tests
 
 
-def test_equations_without_curvature_need_no_clear_sites() -> None:
+def test_linear_equations_need_clear_sites_too() -> None:
     record = three()["north"]._record
     assert record.released is not None
     linear = dataclasses.replace(record.released, logistic=False)
-    noisy = dataclasses.replace(record.released, information_scale=1e6)
-    assert noisy.clarity < 1.0 < record.released.clarity < linear.clarity == np.inf
+    assert linear.clarity == record.released.clarity > 1.0
+    assert dataclasses.replace(linear, information_scale=1e6).clarity < 1.0
+    assert dataclasses.replace(linear, score_scale=0.0, information_scale=0.0).clarity == np.inf
 
 
 def test_counts_whose_rows_may_weigh_anything_need_clearer_sites() -> None:
