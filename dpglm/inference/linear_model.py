@@ -68,10 +68,11 @@ class LinearModel:
     # (p, p), mean of (t - theta)(t - theta)' where known; None finds it under the declared prior.
     gap: FloatMatrix | None = None
 
-    def with_design(self, design: FloatMatrix) -> LinearModel:
-        """The same releases with another design, shape (p, p); the variances of its cells stay."""
+    def with_design(self, design: FloatMatrix, variances: FloatMatrix | None = None) -> LinearModel:
+        """The same releases with another design, shape (p, p); variances of its cells stay, or are these."""
         other = LinearModel(self.released, self.gap)
-        other.__dict__.update(cells=self.cells, _shrunk=(design, self.cell_variances))
+        shrunk = design, self.cell_variances if variances is None else variances
+        other.__dict__.update(cells=self.cells, _shrunk=shrunk)
         return other
 
     def like(
@@ -170,8 +171,7 @@ class LinearModel:
         """Covariance of the noise of the information times u, ``products`` the mean of uu', shape (p, p)."""
         across = self.cells.to_coded
         inside = across @ products @ across.T
-        middle = self.cell_variances * inside
-        middle[np.diag_indices_from(middle)] += self.cell_variances @ np.diag(inside)
+        middle = self.cell_variances * inside + np.diag(self.cell_variances @ np.diag(inside))
         return np.asarray(across.T @ middle @ across)
 
     @cached_property

@@ -4,18 +4,15 @@ Site j says :math:`z_j = D_j B_j \theta + e_j`, see `LinearModel`, with B_j the 
 coded coefficients to its own. Their plain sum wastes what the less noisy sites say. Least squares with
 weights :math:`D_j' \Omega_j^{-1}` is drawn towards the sites' shrunken estimates: the noise of a matrix is
 then in weight and residual (ten sites of 2,000 rows at (1, 1e-6): a slope of 1 lost .026, and coverage was
-.92). So the weight of a site is made of a design of which little is its own noise,
-
-.. math:: W_j = \hat D_j \hat\Omega_j^{-1}, \qquad
-          \hat D_j = s_j D + \Lambda_j \circ (D_j - s_j D), \qquad D = \sum_k D_k,
-
-with s_j its share of the trace. The entries of :math:`\Lambda_j` are the shares of its squared distance from
-the pooled shape that noise does not explain, cell by cell. Without noise they are 1, every weight is the
+.92). So a site has the weight :math:`\hat D_j \hat\Omega_j^{-1}`, of what is believed of its information
+together with all others, see `SharedInformation`. Without noise that is its own, every weight is the
 identity, and the sites' normal equations add up: the pooled estimate is that of all rows.
 
 Scores of logistic models and of counts bend on the way from t_j to the pooled coefficients, which are known
 well. So each site's equation is a step of Newton's method from there: the mean information on the way, in
-place of that at the end, made standard errors 5 % too small (coverage .93, not .95).
+place of that at the end, made standard errors 5 % too small (coverage .93, not .95). How far information
+changes on the way is that of what is believed: from a matrix that is mostly noise it would come out wrong
+alike at all sites.
 """
 
 from __future__ import annotations
@@ -30,13 +27,17 @@ from scipy.special import ndtri, stdtrit
 
 from dpglm.inference.interval_model import interval_model, secant_design
 from dpglm.inference.linear_model import LinearModel, Spread, positive_inverse, positive_part
-from dpglm.inference.score_and_information import Cells, ScoreAndInformation, grown
+from dpglm.inference.score_and_information import ScoreAndInformation, grown
+from dpglm.inference.shared_information import SharedInformation
 from dpglm.typing import FloatMatrix, FloatVector
 
 # The pooled mean, the sites' distances from it and their designs are found again so many times at most, until
 # the mean changes by no more than this share of itself.
 _ROUNDS: Final = 8
 _STAYS: Final = 1e-3
+# How clear the information of one site must be, on average, see `ScoreAndInformation.clarity`; in a logistic
+# model with coefficients of the sites' own; for counts. ``docs/methods.md`` has what they were set on.
+LEAST_CLEAR, LEAST_CLEAR_APART, LEAST_CLEAR_COUNTS = 0.25, 2.0, 2.5
 # Relative size below which a direction of the pooled weights counts as empty.
 _EMPTY: Final = 1e-13
 
@@ -57,6 +58,7 @@ class SiteEquation:
     link: FloatMatrix  # (p, p), B: its coded coefficients from the pool's
     centre: FloatVector  # (p,), t, less what is known of the pool's coefficients
     response: FloatVector  # (p,), z, likewise
+    believed: FloatMatrix  # (p, p), its information at the end of the way, with little of its noise
     spread: FloatMatrix  # (p, p), covariance that its own coefficients add to its error
     weight: FloatMatrix  # (p, p), how its error enters the pooled model
 
@@ -101,8 +103,11 @@ class PooledModel(LinearModel):
 
     @property
     def clarity(self) -> float:
-        """How clear the information of one site is, on average, see `ScoreAndInformation.clarity`."""
-        return float(np.mean([site.model.released.clarity for site in self.sites]))
+        """How clear the information of one site is, on average, in units of what a pool needs."""
+        least = LEAST_CLEAR_APART if self.released.logistic and self.spread.any() else LEAST_CLEAR
+        if self.released.exponential:
+            least = LEAST_CLEAR_COUNTS
+        return float(np.mean([site.model.released.clarity for site in self.sites])) / least
 
     @cached_property
     def score_noise(self) -> FloatMatrix:
@@ -192,32 +197,65 @@ def pooled_model(
         np.asarray(link @ reference.known_part - site.released.known_part)
         for link, site in zip(links, sites, strict=True)
     ]
-    models = [LinearModel(site.released.without_products) for site in sites]
-    at_centre, own, mean = models, reference, np.zeros(size)
-    models = [_at(model, model.design, _first_gap(model.released)) for model in at_centre]
-    bends = [np.zeros(size)] * len(sites)
-    pooled = _weighted(own, models, links, shifts, bends, apart)
+    at_centre = [as_released(site.released) for site in sites]
+    centres = [
+        np.asarray(np.linalg.solve(link, model.released.centre - shift))
+        for link, model, shift in zip(links, at_centre, shifts, strict=True)
+    ]
+    shared = SharedInformation(reference, at_centre, links, centres)
+    own, mean = reference, np.zeros(size)
+    ways = [
+        _Way(
+            _at(model, model.design, likely.design, _first_gap(model.released)), likely.design, np.zeros(size)
+        )
+        for model, likely in zip(at_centre, shared.believed, strict=True)
+    ]
+    pooled = _weighted(own, ways, links, shifts, shared.shares, apart)
     for _ in range(_ROUNDS):
         before, (mean, covariance) = mean, pooled.posterior
         if not np.abs(mean - before).max() > _STAYS * np.abs(mean).max():
             break
-        own = grown(reference, mean**2)
-        models, bends = [], []
-        for model, shift, site in zip(at_centre, shifts, pooled.sites, strict=True):
+        own, ways = grown(reference, mean**2), []
+        parts = zip(at_centre, shared.believed, shifts, pooled.sites, strict=True)
+        for model, likely, shift, site in parts:
             deviation, left = _own_deviation(site, mean, site.link @ apart @ site.link.T)
             step = site.link @ mean + shift + deviation - model.released.centre
             gap = site.link @ covariance @ site.link.T + left + np.outer(step, step)
-            moves = model.released.logistic or model.released.exponential
-            design = secant_design(model, step, at_end=True) if moves else model.design
-            models.append(_at(model, design, gap))
-            # A step of Newton's method: the score falls by the mean information on the way, and an error of
-            # the pooled coefficients moves it by that at the end.
-            bend = (secant_design(model, step) - design) @ step if moves else np.zeros(size)
-            if moves and between is not None:
-                bend = bend + _bend(model, step, left)
-            bends.append(bend)
-        pooled = _weighted(own, models, links, shifts, bends, apart)
+            ways.append(_way(model, likely, step, gap, left))
+        pooled = _weighted(own, ways, links, shifts, shared.shares, apart)
     return pooled
+
+
+def as_released(released: ScoreAndInformation) -> LinearModel:
+    """Of a site among many: what its cells are pulled to would be wrong alike at all of them."""
+    model = LinearModel(released)
+    return model.with_design(released.information, model.cells.variances(released.information_scale))
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A site on the way from t to its coefficients."""
+
+    model: LinearModel  # with its own design at the end
+    believed: FloatMatrix  # (p, p), what is believed of that
+    bend: FloatVector  # (p,), how much lower the score is than a straight line
+
+
+def _way(
+    model: LinearModel, likely: LinearModel, step: FloatVector, gap: FloatMatrix, left: FloatMatrix
+) -> _Way:
+    """The way of a site that released ``model`` and is believed to be ``likely`` at t.
+
+    A step of Newton's method: the score falls by the mean information on the way, and an error of the pooled
+    coefficients moves it by that at the end. ``left`` is what is not known of its own coefficients.
+    """
+    if not (model.released.logistic or model.released.exponential):
+        return _Way(_at(model, model.design, likely.design, gap), likely.design, np.zeros(len(step)))
+    end = secant_design(likely, step, at_end=True)
+    bend = (secant_design(likely, step) - end) @ step
+    if left.any():
+        bend = bend + _bend(likely, step, left)
+    return _Way(_at(model, model.design + end - likely.design, end, gap), end, bend)
 
 
 def _first_gap(released: ScoreAndInformation) -> FloatMatrix:
@@ -228,10 +266,9 @@ def _own_deviation(
     site: SiteEquation, mean: FloatVector, between: FloatMatrix
 ) -> tuple[FloatVector, FloatMatrix]:
     """How far a site's coefficients are from the pool's: posterior mean and covariance."""
-    design = site.model.design
-    pull = between @ design @ positive_inverse(site.model.omega + site.spread)
-    left = between - pull @ design @ between
-    return pull @ (site.response - design @ site.link @ mean), 0.5 * (left + left.T)
+    pull = between @ site.believed @ positive_inverse(site.model.omega + site.spread)
+    left = between - pull @ site.believed @ between
+    return pull @ (site.response - site.model.design @ site.link @ mean), 0.5 * (left + left.T)
 
 
 def _bend(model: LinearModel, step: FloatVector, left: FloatMatrix) -> FloatVector:
@@ -249,49 +286,50 @@ def _bend(model: LinearModel, step: FloatVector, left: FloatMatrix) -> FloatVect
     return bend
 
 
-def _at(model: LinearModel, design: FloatMatrix, gap: FloatMatrix) -> LinearModel:
-    """The model of a site with another design and a known gap."""
-    return model.with_design(design).like(model.released, gap)
+def _at(model: LinearModel, design: FloatMatrix, believed: FloatMatrix, gap: FloatMatrix) -> LinearModel:
+    """The model of a site with another design, the sampling of what is believed, and a known gap."""
+    sampling = model.with_design(believed).sampling
+    return model.with_design(design).like(model.released, gap, sampling=sampling)
 
 
 def _weighted(
     own: ScoreAndInformation,
-    models: Sequence[LinearModel],
+    ways: Sequence[_Way],
     links: Sequence[FloatMatrix],
     shifts: Sequence[FloatVector],
-    bends: Sequence[FloatVector],
+    shares: FloatVector,
     apart: FloatMatrix,
 ) -> PooledModel:
     """The sites' equations with their weights; see the head of this file."""
-    designs = [link.T @ model.design @ link for model, link in zip(models, links, strict=True)]
-    shares = _shares(designs, models, links)
-    believed = _believed(Cells(own.term_columns), designs, shares, models, links)
+    models = [way.model for way in ways]
     # Sites count by their information, and not by their residual variances: without noise this is least
     # squares on all rows.
-    dispersion = float(shares @ [model.released.dispersion for model in models])
+    dispersion = float(shares @ [model.released.dispersion for model in models] / shares.sum())
     # A site's own distance would tell its error: those whose noise pulls the right way would count more.
     back = [np.linalg.inv(link) for link in links]
     typical = np.mean(
         [each @ model.products @ each.T for each, model in zip(back, models, strict=True)], axis=0
     )
     equations = []
-    for model, link, shift, bend, design in zip(models, links, shifts, bends, believed, strict=True):
-        released, inverse, covariance = model.released, np.linalg.inv(link), link @ apart @ link.T
-        shrunken = inverse.T @ design @ inverse
-        noise = model.information_noise(link @ typical @ link.T)
-        omega = dispersion * positive_part(shrunken) + noise + shrunken @ covariance @ shrunken
-        omega += released.score_scale**2 * np.eye(released.size)
+    for way, link, shift in zip(ways, links, shifts, strict=True):
+        model, released, believed = way.model, way.model.released, way.believed
+        covariance = link @ apart @ link.T
+        spread = believed @ covariance @ believed
+        omega = dispersion * positive_part(believed) + model.information_noise(link @ typical @ link.T)
+        omega += spread + released.score_scale**2 * np.eye(released.size)
         equation = SiteEquation(
             model=model,
             link=link,
             centre=released.centre - shift,
-            response=released.score - bend + model.design @ (released.centre - shift),
-            spread=model.design @ covariance @ model.design,
-            weight=link.T @ shrunken @ positive_inverse(omega),
+            response=released.score - way.bend + model.design @ (released.centre - shift),
+            believed=believed,
+            spread=spread,
+            weight=link.T @ believed @ positive_inverse(omega),
         )
         equations.append(equation)
     # Weights are free up to a common factor: with this one the pooled design is the sum of the designs.
     slopes = np.sum([each.weight @ each.model.design @ each.link for each in equations], axis=0)
+    designs = [each.link.T @ each.model.design @ each.link for each in equations]
     left = _summed(designs) @ np.linalg.pinv(slopes, rcond=_EMPTY)
     weighted = tuple(replace(each, weight=left @ each.weight) for each in equations)
     return PooledModel(own, sites=weighted, caution=_caution(len(weighted)))
@@ -303,42 +341,6 @@ def _caution(count: int) -> float:
     Student's quantile over the normal one: the variance between sites has count - 1 degrees of freedom.
     """
     return float(stdtrit(max(count - 1, 1), 0.975) / ndtri(0.975)) ** 2
-
-
-def _shares(
-    designs: Sequence[FloatMatrix], models: Sequence[LinearModel], links: Sequence[FloatMatrix]
-) -> FloatVector:
-    """Shares of the sites in the trace of all designs, > 0, shape (sites,)."""
-    pairs = zip(models, links, strict=True)
-    least = [model.released.information_scale * np.trace(link.T @ link) for model, link in pairs]
-    traces = np.maximum([np.trace(design) for design in designs], least)
-    return np.asarray(traces / traces.sum())
-
-
-def _believed(
-    cells: Cells,
-    designs: Sequence[FloatMatrix],
-    shares: FloatVector,
-    models: Sequence[LinearModel],
-    links: Sequence[FloatMatrix],
-) -> list[FloatMatrix]:
-    """The sites' designs, cell by cell between the pooled shape and their own, shape (p, p) each.
-
-    Distances from the pooled shape have a variance of noise and one proportional to the squared share, which
-    is found by their mean over the sites.
-    """
-    inside = np.array([cells.from_coded.T @ design @ cells.from_coded for design in designs])
-    shapes = shares[:, None, None] * inside.sum(axis=0)
-    distances = inside - shapes
-    noises = []
-    for model, link in zip(models, links, strict=True):
-        across = (model.cells.to_coded @ link @ cells.from_coded) ** 2
-        noises.append(across.T @ model.cell_variances @ across)
-    noise = np.array(noises)
-    squares = shares[:, None, None] ** 2
-    own = squares * np.maximum((distances**2 - noise).sum(axis=0) / squares.sum(axis=0), 0.0)
-    weights = np.divide(own, own + noise, out=np.ones_like(own), where=own + noise > 0.0)
-    return [cells.to_coded.T @ blended @ cells.to_coded for blended in shapes + weights * distances]
 
 
 def _summed(matrices: Sequence[FloatMatrix]) -> FloatMatrix:

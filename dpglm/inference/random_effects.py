@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -61,7 +62,7 @@ def restricted_loss(
     information, right, value = np.zeros((size, size)), np.zeros(size), 0.0
     pieces = []
     for site in sites:
-        design = site.model.design @ site.link
+        design = site.believed @ site.link
         along = design @ directions
         total = site.model.omega + (along * variances) @ along.T
         inverse = positive_inverse(total)
@@ -96,7 +97,7 @@ def _best(sites: Sequence[SiteEquation], directions: FloatMatrix) -> FloatVector
         return np.zeros(0)
     known = np.zeros(count)
     for site in sites:
-        along = site.model.design @ site.link @ directions
+        along = site.believed @ site.link @ directions
         known += np.einsum("ij,ij->j", along, positive_inverse(site.model.omega) @ along)
     units = len(sites) / np.maximum(known, np.finfo(np.float64).tiny)
 
@@ -112,5 +113,12 @@ def _best(sites: Sequence[SiteEquation], directions: FloatMatrix) -> FloatVector
 
 
 def _equations(model: LinearModel) -> tuple[SiteEquation, ...]:
+    """Those of the sites, with what is believed of their information for the designs.
+
+    The noise of a site's own matrix stays in its response, where the pooled coefficients are known.
+    """
     assert isinstance(model, PooledModel)
-    return model.sites
+    return tuple(
+        replace(site, response=site.response + (site.believed - site.model.design) @ site.link @ model.mean)
+        for site in model.sites
+    )

@@ -25,9 +25,6 @@ _UNIFORM_VARIANCE = 0.25
 # What a number's squares add up to at a level is expected to be this share more or less than at all rows. Set
 # on six logistic and three linear designs, judged on four with numbers that vary far more or less at a level.
 _PRODUCT_SPREAD: Final = 0.25
-# How clear the information of a site must be for a pool, on average: less clear, its noise draws the
-# equations of all sites alike. ``docs/methods.md`` has what they were set on.
-LEAST_CLEAR, LEAST_CLEAR_COUNTS = 0.75, 2.0
 # A term's prior scale is at least so many times its estimate.
 OWN_SCALE: Final = 1.5
 
@@ -104,16 +101,15 @@ class ScoreAndInformation:
 
     @property
     def clarity(self) -> float:
-        """Mean information of a column but the constant's, in units of what a site of a pool needs.
+        """Mean information of a column but the constant's, over the largest eigenvalue of its noise (Wigner).
 
-        That is a multiple of the largest eigenvalue of its noise (Wigner). Infinite without noise.
+        Infinite without noise.
         """
         others = [np.diag(self.information)[t.columns] for t in self.term_columns if t.kind != "intercept"]
         if self.exact or not others:
             return np.inf
         most = self.information_scale * np.sqrt(2.0 * self.size)
-        least = LEAST_CLEAR_COUNTS if self.exponential else LEAST_CLEAR
-        return float(np.mean(np.concatenate(others)) / (least * most))
+        return float(np.mean(np.concatenate(others)) / most)
 
     @property
     def prior_variance(self) -> FloatVector:
@@ -124,12 +120,6 @@ class ScoreAndInformation:
     def known_part(self) -> FloatVector:
         """``origin``, or zeros, shape (p,)."""
         return np.zeros(self.size) if self.origin is None else self.origin
-
-    @property
-    def without_products(self) -> ScoreAndInformation:
-        """The same of a site among many: what products are pulled to would be wrong alike at all of them."""
-        terms = tuple(replace(term, product=None) for term in self.term_columns)
-        return replace(self, term_columns=terms)
 
     def known(self, rows: FloatMatrix) -> FloatVector:
         """What ``origin`` adds to linear functions of the coefficients, shape (k,)."""
