@@ -11,6 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from dpglm.typing import JOINERS, visible
+
 # What a declaration is made of. Of anything else, a column of a frame say, a message tells the type alone.
 _PLAIN: Final = (str, bytes, int, float, complex, type(None), list, tuple, dict, set, frozenset)
 
@@ -49,7 +51,9 @@ class DpglmError(Exception):
     """
 
     def __init__(self, found: str, *, expected: str, remedy: str) -> None:
-        self.found, self.expected, self.remedy = map(_visible, (found, expected, remedy))
+        self.found, self.expected, self.remedy = (
+            visible(part, but="\n" + JOINERS) for part in (found, expected, remedy)
+        )
         super().__init__(f"Found: {self.found}\nExpected: {self.expected}\nRemedy: {self.remedy}")
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -75,16 +79,6 @@ class NoAttribute(AttributeError):
     """What a result has not; its text says what to use in its place."""
 
     _render_traceback_ = DpglmError._render_traceback_
-
-
-def _visible(text: str) -> str:
-    """``text`` with control and direction characters as escapes: a name must not drive the terminal."""
-    return "".join(
-        letter
-        if letter.isprintable() or letter in "\n\u200c\u200d"  # line breaks, and joiners of letters
-        else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
 
 
 def _rebuild(kind: type[DpglmError], found: str, expected: str, remedy: str) -> DpglmError:

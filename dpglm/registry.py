@@ -165,3 +165,17 @@ def with_options(kind: type[Piece], options: Mapping[str, object], *, without: I
 
 def _tuples(value: object) -> object:
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def require_word(
+    name: str, value: object, words: Sequence[str | None], remedy: str, *, expected: str | None = None
+) -> None:
+    """Refuse an argument that is none of ``words``; of what is no text, the error tells the type."""
+    if (value is None or isinstance(value, str)) and value in words:
+        return
+    *most, last = map(repr, words)
+    raise MethodError(
+        f"{name}={value!r}" if isinstance(value, str) else f"{name} of type {type(value).__name__}",
+        expected=expected or f"{', '.join(most)} or {last}",
+        remedy=remedy,
+    )

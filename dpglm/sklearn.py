@@ -23,7 +23,7 @@ from dpglm.errors import SchemaError, shown
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.methods.base import Method
-from dpglm.postprocessing.ranked_before import quoted
+from dpglm.postprocessing.labels import quoted
 from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import Privacy
 from dpglm.results.fit_result import FitResult

@@ -26,6 +26,8 @@ ROWS_OF: Final = "all rows with the same "
 SHORTEST_KEY: Final = 32
 # Of the constant, and in front of the names of several.
 INTERCEPT: Final = "Intercept"
+# Joiners change the shape of letters in Persian, Hindi and others, and carry no layout.
+JOINERS: Final = "\u200c\u200d"
 
 
 @cache
@@ -43,3 +45,20 @@ def is_intercept(name: str) -> bool:
     [True, True, False]
     """
     return name == INTERCEPT or name.startswith(f"{INTERCEPT}[")
+
+
+def visible(text: str, *, but: str = JOINERS) -> str:
+    """``text`` with control and direction characters as escapes: a name must not drive the terminal."""
+    return "".join(
+        letter if letter.isprintable() or letter in but else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def encodable(text: str) -> bool:
+    """Whether a text holds no half characters (lone surrogates), which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import click
 
@@ -23,6 +24,8 @@ from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import write_atomically
 from dpglm.report.facts import ReportFacts
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, MULTINOMIAL
+
+_Table: TypeAlias = "dpglm.CsvFile | Path"
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SCHEMA = click.option("--schema", type=YAML, help="YAML file of public bounds and levels.")
@@ -59,6 +62,45 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _charged(verb: Callable[..., Any]) -> Callable[..., None]:
+    """The command of a verb that reads DATA at a price: its table, budget and ledger, and what it gives back.
+
+    The verb takes all other options by their names, which click has checked.
+    """
+
+    @LEDGER
+    @KEY
+    @PAD_TIME
+    @REPORT
+    @SAVE
+    @JSON
+    @wraps(verb)
+    def command(
+        data: Path,
+        separator: str,
+        encoding: str,
+        decimal: str,
+        schema: Path | None,
+        privacy: str,
+        relation: str,
+        unit: str | None,
+        ledger: Path | None,
+        pad_time: float | None,
+        report: Path | None,
+        save: Path | None,
+        as_json: bool,
+        **asked: Any,
+    ) -> None:
+        budget, table = budget_of(privacy, relation, unit), file_of(data, separator, encoding, decimal)
+        several = asked.get("family") == MULTINOMIAL
+        opened, facts = _opened(table, schema, ledger, report, save, folders=several)
+        with _padded(pad_time):
+            found = verb(table=table, schema=schema, privacy=budget, ledger=opened, **asked)
+        give(found, as_json, report, save, facts)
+
+    return command
+
+
 @main.command()
 @click.argument("formula")
 @click.argument("data", type=TABLE)
@@ -66,41 +108,14 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 @SCHEMA
 @_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
-@LEDGER
-@KEY
-@PAD_TIME
-@REPORT
-@SAVE
-@JSON
-def fit(
-    formula: str,
-    data: Path,
-    separator: str,
-    encoding: str,
-    decimal: str,
-    schema: Path | None,
-    privacy: str,
-    relation: str,
-    unit: str | None,
-    ledger: Path | None,
-    key: str | None,
-    pad_time: float | None,
-    report: Path | None,
-    save: Path | None,
-    as_json: bool,
-    **model: Any,  # family, penalty, strength, goal, method: click checks them
-) -> None:
+@_charged
+def fit(formula: str, table: _Table, **asked: Any) -> Any:
     """Fit FORMULA to DATA and print the summary.
 
     DATA is a CSV or Parquet file, a folder of them, or a pattern of their names in quotes: 'visits/*.csv'.
     With --family multinomial, --save and --report name folders, in which each equation has a file.
     """
-    budget, table = budget_of(privacy, relation, unit), file_of(data, separator, encoding, decimal)
-    several = model["family"] == MULTINOMIAL
-    charged, facts = _opened(table, schema, ledger, report, save, folders=several)
-    with _padded(pad_time):
-        fitted = dpglm.fit(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
-    give(fitted, as_json, report, save, facts)
+    return dpglm.fit(formula, table, **asked)
 
 
 @main.command()
@@ -116,51 +131,13 @@ def fit(
 @PRIVACY
 @RELATION
 @UNIT
-@LEDGER
-@KEY
-@PAD_TIME
-@REPORT
-@SAVE
-@JSON
-def describe(
-    data: Path,
-    separator: str,
-    encoding: str,
-    decimal: str,
-    schema: Path | None,
-    by: str | None,
-    columns: tuple[str, ...],
-    quartiles: bool,
-    correlations: bool,
-    privacy: str,
-    relation: str,
-    unit: str | None,
-    ledger: Path | None,
-    key: str | None,
-    pad_time: float | None,
-    report: Path | None,
-    save: Path | None,
-    as_json: bool,
-) -> None:
+@_charged
+def describe(table: _Table, columns: tuple[str, ...], **asked: Any) -> Any:
     """Describe DATA and print the table of sample characteristics.
 
     DATA is a CSV or Parquet file, a folder of them, or a pattern of their names in quotes: 'visits/*.csv'.
     """
-    budget, table = budget_of(privacy, relation, unit), file_of(data, separator, encoding, decimal)
-    charged, facts = _opened(table, schema, ledger, report, save)
-    with _padded(pad_time):
-        told = dpglm.describe(
-            table,
-            schema=schema,
-            by=by,
-            columns=columns or None,
-            quartiles=quartiles,
-            correlations=correlations,
-            privacy=budget,
-            ledger=charged,
-            key=key,
-        )
-    give(told, as_json, report, save, facts)
+    return dpglm.describe(table, columns=columns or None, **asked)
 
 
 @main.command()
@@ -250,7 +227,7 @@ def audit(
 
 
 def _opened(
-    data: dpglm.CsvFile | Path,
+    data: _Table,
     schema: Path | None,
     ledger: Path | None,
     report: Path | None,

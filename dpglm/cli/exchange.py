@@ -35,9 +35,6 @@ TIMEOUT = click.option(
 def answer(
     plan: Path,
     data: Path,
-    separator: str,
-    encoding: str,
-    decimal: str,
     site: str,
     run: str,
     folder: Path,
@@ -46,6 +43,7 @@ def answer(
     rows: int | None,
     timeout: float,
     as_json: bool,
+    **form: str,  # of a CSV file
 ) -> None:
     """Take part in a joint fit of PLAN, a specification, with DATA that stay here: a file, folder or pattern.
 
@@ -53,7 +51,7 @@ def answer(
     """
     transcript = dpglm.answer(
         plan,
-        file_of(data, separator, encoding, decimal),
+        file_of(data, **form),
         site=site,
         run=run,
         transport=folder,

@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 import warnings
-from typing import TextIO
 
 import click
 
@@ -48,14 +47,7 @@ class _Guarded(click.Group):
                 ) from None
 
 
-def _tell(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _tell(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """A warning in words, without a line of code."""
     click.echo(f"{category.__name__}: {message}", err=True)
 

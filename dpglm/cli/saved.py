@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -138,14 +138,12 @@ def refit(
 def predict(
     file: Path,
     data: Path,
-    separator: str,
-    encoding: str,
-    decimal: str,
     what: Any,  # click checks it
     se: bool,
     interval: float | None,
     output: Path | None,
     as_json: bool,
+    **form: str,  # of a CSV file
 ) -> None:
     """Predict the rows of DATA, a table, by FILE, a saved fit: a line of CSV for each row, in order.
 
@@ -153,7 +151,7 @@ def predict(
     """
     import pandas as pd
 
-    table = file_of(data, separator, encoding, decimal)
+    table = file_of(data, **form)
     check_targets([file, data], output)
     fit = saved_fits(file)
     if isinstance(fit, dpglm.LevelFits) and (se or interval is not None):
@@ -195,6 +193,8 @@ def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bo
     if not fits and opened is not None:
         fits = {name: dpglm.FitResult(record) for name, record in kept_fits(opened).items()}
     table = dpglm.compare(fits, ledger=opened)
+    records = {name: fit._record for name, fit in fits.items()}
+    paid = {} if opened is None else {"ledger": opened.state(), "paid_by": paid_lines(records, opened)}
     say(
         as_json,
         lambda: {
@@ -202,16 +202,10 @@ def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bo
             "alarm": table.alarm,
             "fits": {name: result_document(fit) for name, fit in fits.items()},
             "notes": table.notes,
-            **({} if opened is None else _paid(fits, opened)),
+            **paid,
         },
         lambda: FORMATS[form](table),
     )
-
-
-def _paid(fits: Mapping[str, dpglm.FitResult], opened: dpglm.Ledger) -> Document:
-    """The ledger as it is now, and its lines by the fit that they paid for."""
-    records = {name: fit._record for name, fit in fits.items()}
-    return {"ledger": opened.state(), "paid_by": paid_lines(records, opened)}
 
 
 @main.command()

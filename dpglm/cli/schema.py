@@ -72,10 +72,8 @@ def check(
     codebook: Path | None,
     kind: str | None,
     public: Path | None,
-    separator: str,
-    encoding: str,
-    decimal: str,
     as_json: bool,
+    **form: str,  # of a CSV file
 ) -> None:
     """Check SCHEMA against a formula, a code book, and a public or synthetic file.
 
@@ -83,7 +81,7 @@ def check(
     thousands separators, which cells would not be used. NEVER give it private rows, nor a sample of them:
     take made-up rows, or a public table of the same form. The exit status is 1 where something is wrong.
     """
-    table = None if public is None else file_of(public, separator, encoding, decimal)
+    table = None if public is None else file_of(public, **form)
     found = dpglm.check_schema(schema, formula=formula, codebook=codebook, format=kind, public=table)
     wrong = sum(one.wrong for one in found)
 

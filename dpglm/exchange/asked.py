@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NoReturn, TypeVar
 
 from dpglm.exchange.journal import Journal
@@ -90,3 +90,15 @@ class Asked:
         found = refusal.found.removeprefix(f"at site {self.site!r}, ")
         found = f"{refusal.error[:40]}: {found[:2000]}"
         raise message_error(self.site, found, refusal.expected[:2000], refusal.remedy[:2000])
+
+
+def ask_all(
+    holders: Mapping[str, Asked],
+    questions: Mapping[str, Message],
+    kind: type[Reply],
+    check: Callable[[Reply], object] | None = None,
+) -> dict[str, Reply]:
+    """The answers of all sites: each is asked before the first is waited for."""
+    for site, question in questions.items():
+        holders[site].send(question)
+    return {site: holders[site].wait(question, kind, check) for site, question in questions.items()}

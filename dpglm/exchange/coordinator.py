@@ -18,7 +18,7 @@ from dpglm.exchange.arguments import (
     timeout_of,
     transport_of,
 )
-from dpglm.exchange.asked import Asked
+from dpglm.exchange.asked import Asked, ask_all
 from dpglm.exchange.journal import Journal, journal_path
 from dpglm.exchange.messages import Answer, Ask, Hello, Start, Started, message_error, packed, unpacked
 from dpglm.exchange.sums import Sums
@@ -132,14 +132,10 @@ def coordinate(
 def _opened(plan: Plan, holders: dict[str, Asked]) -> OpenedSites:
     """All sites, greeted first and started then: one that is not there costs the others nothing."""
     hello = {site: Hello(holder.run, site, plan.fingerprint, __version__) for site, holder in holders.items()}
-    for site, holder in holders.items():
-        holder.send(hello[site])
-    greeted = {site: holder.wait(hello[site], Hello) for site, holder in holders.items()}
+    greeted = ask_all(holders, hello, Hello)
     plans = {site: _plan_of(plan, answer) for site, answer in greeted.items()}
     start = {site: Start(holder.run, site) for site, holder in holders.items()}
-    for site, holder in holders.items():
-        holder.send(start[site])
-    started = {site: holder.wait(start[site], Started) for site, holder in holders.items()}
+    started = ask_all(holders, start, Started)
     runs = {site: _run_of(plans[site], started[site], seeded=greeted[site].seeded) for site in holders}
     seeded = any(answer.seeded for answer in greeted.values())
     once = plan.specification.schema.sites == "disjoint"

@@ -11,7 +11,7 @@ import numpy as np
 from dpglm.curator.secure_site import SecureSite, aggregate, content_of, key_message, keys_of, sum_message
 from dpglm.curator.secure_site import point_of as named
 from dpglm.errors import ExchangeError, MethodError, PermitError
-from dpglm.exchange.asked import Asked
+from dpglm.exchange.asked import Asked, ask_all
 from dpglm.exchange.messages import (
     MOST_BYTES,
     Answer,
@@ -149,34 +149,24 @@ class Sums:
             )
         body = b"" if at is None else packed(at)
         asks = {site: Ask(own.run, site, place, release.name, body) for site, own in self._holders.items()}
-        for site, own in self._holders.items():
-            own.send(asks[site])
         sums, point = size_of(release, self._size).sums, named(at)
-        messages = [
-            own.wait(asks[site], Answer, partial(self._require_masked, sums=sums, point=point)).body
-            for site, own in self._holders.items()
-        ]
+        check = partial(self._require_masked, sums=sums, point=point)
+        messages = [answer.body for answer in ask_all(self._holders, asks, Answer, check).values()]
         self._next += 1
         return aggregate(messages, self._keys, release=release, place=place, at=at)
 
     def _exchanged(self) -> list[bytes]:
         """Ask for the keys of all, and tell them to all."""
         asks = {site: Key(own.run, site, b"") for site, own in self._holders.items()}
-        for site, own in self._holders.items():
-            own.send(asks[site])
-        keys = {
-            site: own.wait(asks[site], Key, self._require_key).body for site, own in self._holders.items()
-        }
+        answers = ask_all(self._holders, asks, Key, self._require_key)
+        keys = {site: answer.body for site, answer in answers.items()}
         public: dict[bytes, str] = {}
         for site, message in keys.items():
             other = public.setdefault(keys_of([message])[site][1], site)
             if other != site:
                 raise message_error(site, f"the key of site {other!r}", "a key of its own")
         told = {site: Keys(own.run, site, b"\n".join(keys.values())) for site, own in self._holders.items()}
-        for site, own in self._holders.items():
-            own.send(told[site])
-        for site, own in self._holders.items():
-            own.wait(told[site], Keys, _require_taken)
+        ask_all(self._holders, told, Keys, _require_taken)
         return list(keys.values())
 
     def _require_key(self, answer: Key) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -56,11 +56,11 @@ class Transcript:
     @classmethod
     def of(cls, run: str, plan: Plan, journal: Journal) -> Self:
         """The transcript of what a journal holds."""
-        lines = [
-            _crossed(content, run, site, way)
-            for site, _, exchanged in journal
-            for way, content in _ways(exchanged.asked, exchanged.answered)
-        ]
+        lines = []
+        for site, _, exchanged in journal:
+            lines.append(_crossed(exchanged.asked, run, site, "to"))
+            if exchanged.answered:
+                lines.append(_crossed(exchanged.answered, run, site, "from"))
         return cls(run, plan.fingerprint, tuple(lines))
 
     def at(self, site: str) -> Transcript:
@@ -127,11 +127,6 @@ class Transcript:
                 expected=f"a file of format {FORMAT}, as Transcript.save writes it",
                 remedy="Give the path of a transcript.",
             ) from None
-
-
-def _ways(asked: bytes, answered: bytes) -> Sequence[tuple[Literal["to", "from"], bytes]]:
-    """A message to a site and, unless there was none, its answer."""
-    return [("to", asked), *([("from", answered)] if answered else [])]  # type: ignore[list-item]
 
 
 def _crossed(content: bytes, run: str, site: str, way: Literal["to", "from"]) -> Crossed:

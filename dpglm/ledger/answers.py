@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     import sqlite3
 
 LONGEST_ANSWER: Final = 2**26  # bytes: those of the longest saved result
+# What a trigger does, so that lines stay as they are.
+REFUSED: Final = "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
 # Made when the first answer is kept: a ledger without one is the file that it always was.
 ANSWERS: Final = (
     "CREATE TABLE answers (hash TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TRIGGER answers_stay BEFORE DELETE ON answers "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
-    "CREATE TRIGGER answers_unchanged BEFORE UPDATE ON answers "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    f"CREATE TRIGGER answers_stay BEFORE DELETE ON answers {REFUSED}",
+    f"CREATE TRIGGER answers_unchanged BEFORE UPDATE ON answers {REFUSED}",
 )
 _LENGTH: Final = 0  # SQLITE_LIMIT_LENGTH of SQLite's C interface
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dpglm.errors import LedgerError
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.typing import encodable
 
 WHAT_MAX: Final = 10_000  # characters: a formula over hundreds of columns fits
 KEY_MAX: Final = 200
@@ -28,15 +29,6 @@ def path_of(path: object) -> Path:
         expected="the path of a file",
         remedy='Use dpglm.Ledger("ward-7.ledger", budget=(3.0, 1e-5)).',
     )
-
-
-def encodable(text: str) -> bool:
-    """Whether a text holds no half characters (lone surrogates), which no file can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def public_words(name: str, text: object, *, exactly: bool = False, most: int = WHAT_MAX) -> str:

@@ -42,7 +42,7 @@ class Entry:
 def opening_line(budget: Privacy, dataset: str, table: str | None) -> str:
     """The first line of a new ledger; one without a table is written as before lines had any."""
     noted = {} if table is None else {"table": table}
-    return _canonical(
+    return canonical(
         **noted,
         format=FORMAT,
         ledger=os.urandom(16).hex(),  # two ledgers never share a hash, so a noted head names one file
@@ -63,7 +63,7 @@ def entry_line(
     """The line of a charge or a refusal; one without plan and key is written as before lines had them."""
     fingerprint = {"plan": plan} if plan else {}
     kept = {"key": key} if key is not None else {}
-    return _canonical(
+    return canonical(
         **fingerprint,
         **kept,
         when=now(),
@@ -79,7 +79,7 @@ def entry_line(
 
 def answer_line(key: str, site: str, digest: str) -> str:
     """The line that names an answer by its SHA-256; ``site`` is empty for one table."""
-    return _canonical(status=ANSWERED, when=now(), key=key, site=site, answer=digest)
+    return canonical(status=ANSWERED, when=now(), key=key, site=site, answer=digest)
 
 
 def entry(line: Line, index: int) -> Entry:
@@ -134,8 +134,8 @@ def words_of(text: object) -> str:
     raise ValueError
 
 
-def _canonical(**fields: str | None) -> str:
-    """One spelling for one meaning, since the text is what is hashed."""
+def canonical(**fields: str | None) -> str:
+    """One spelling for one meaning, since the text is what is hashed, or signed."""
     return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 

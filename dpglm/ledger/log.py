@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpglm.errors import LedgerError
-from dpglm.ledger.answers import ANSWERS, digest_of, keep, kept, statements
+from dpglm.ledger.answers import ANSWERS, REFUSED, digest_of, keep, kept, statements
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,18 +26,13 @@ TABLES = (
 )
 # A first line of defence against a slip of the hand; whoever drops them still meets the chain.
 TRIGGERS = (
-    "CREATE TRIGGER entries_stay BEFORE DELETE ON entries "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
-    "CREATE TRIGGER entries_unchanged BEFORE UPDATE ON entries "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    f"CREATE TRIGGER entries_stay BEFORE DELETE ON entries {REFUSED}",
+    f"CREATE TRIGGER entries_unchanged BEFORE UPDATE ON entries {REFUSED}",
     # INSERT OR REPLACE deletes without calling the triggers above.
     "CREATE TRIGGER entries_in_order BEFORE INSERT ON entries "
-    "WHEN NEW.position IS NOT (SELECT count(*) FROM entries) "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
-    "CREATE TRIGGER head_stays BEFORE DELETE ON head "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
-    "CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN NEW.count IS NOT OLD.count + 1 "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    f"WHEN NEW.position IS NOT (SELECT count(*) FROM entries) {REFUSED}",
+    f"CREATE TRIGGER head_stays BEFORE DELETE ON head {REFUSED}",
+    f"CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN NEW.count IS NOT OLD.count + 1 {REFUSED}",
 )
 RESTORE = "Put back the last good copy of the file and ask the data owner what happened to it."
 

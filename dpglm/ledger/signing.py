@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from dpglm.errors import LedgerError
 from dpglm.ledger.arguments import path_of
+from dpglm.ledger.lines import canonical
 
 FORMAT: Final = "dpglm-head/1"
 _FIELDS: Final = ("dataset", "format", "head", "ledger", "lines", "when")
@@ -57,7 +57,7 @@ def signed(statement: Mapping[str, str], private_key: str | os.PathLike[str]) ->
     key = _loaded(private_key, "private", lambda content: serialization.load_pem_private_key(content, None))
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise _no_key("private")
-    return _text({**statement, "signature": key.sign(_text(statement).encode()).hex()})
+    return canonical(**statement, signature=key.sign(canonical(**statement).encode()).hex())
 
 
 def verified(text: object, public_key: str | os.PathLike[str]) -> dict[str, str]:
@@ -87,7 +87,7 @@ def verified(text: object, public_key: str | os.PathLike[str]) -> dict[str, str]
             remedy="Ask the data owner for the signed head again.",
         ) from None
     try:
-        key.verify(signature, _text(statement).encode())
+        key.verify(signature, canonical(**statement).encode())
     except InvalidSignature:
         raise LedgerError(
             "a signed head whose signature does not hold under this public key",
@@ -97,16 +97,12 @@ def verified(text: object, public_key: str | os.PathLike[str]) -> dict[str, str]
     return statement
 
 
-def _text(statement: Mapping[str, str]) -> str:
-    """One spelling for one meaning, since the text is what is signed."""
-    return json.dumps(statement, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-
-
 def _loaded(path: str | os.PathLike[str], kind: str, load: Any) -> Any:
     """The key in a PEM file; a LedgerError quotes nothing, since a key may be given in place of its path."""
     file = path_of(path)
     try:
-        return load(_bytes_of(file))
+        with open(file, "rb") as opened:
+            return load(opened.read(_LONGEST))
     except OSError as error:
         raise LedgerError(
             f"the file of the {kind} key, which cannot be read ({error.strerror})",
@@ -115,11 +111,6 @@ def _loaded(path: str | os.PathLike[str], kind: str, load: Any) -> Any:
         ) from None
     except Exception:  # of many kinds, and their text may quote the key
         raise _no_key(kind) from None
-
-
-def _bytes_of(file: Path) -> bytes:
-    with open(file, "rb") as opened:
-        return opened.read(_LONGEST)
 
 
 def _no_key(kind: str) -> LedgerError:

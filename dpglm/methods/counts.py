@@ -290,11 +290,7 @@ def expected_counts(
 ) -> tuple[LinearModel, Geometry]:
     """The linear model that the releases make on average, with effects of zero, and its coding."""
     first, _, second = plan.of_kind(SecondMoments)
-    if problem.geometry.standardisable:
-        geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
-    else:
-        geometry = problem.geometry.standardised({}, 1.0)
-        matrix = problem.geometry.row_matrix({}, 1.0)
+    geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
     # A row's information is its mean; the family's is that in units of the declared bound.
     mean = float(np.trace(rows.information)) / float(np.trace(rows.moments)) / rows.n / rows.dispersion
     moments, over, logarithm = matrix @ rows.moments @ matrix.T, rows.overdispersion, _logarithm(plan)

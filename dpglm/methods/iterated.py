@@ -32,12 +32,15 @@ def gaussian_total(privacy: Privacy, name: str) -> float:
 
 def require_steps(value: int | None, name: str) -> None:
     """Refuse a number of rounds that is no whole number from 1 to 100,000."""
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if value is not None and not (is_integer and 1 <= value <= MOST_STEPS):
+    if value is not None:
+        require_whole(name, value, 1, MOST_STEPS, f"Use {name}=30.")
+
+
+def require_whole(name: str, value: object, low: int, high: int, remedy: str) -> None:
+    """Refuse an option that is no whole number from ``low`` to ``high``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise MethodError(
-            f"{name} out of range",
-            expected=f"a whole number from 1 to {MOST_STEPS}",
-            remedy=f"Use {name}=30.",
+            f"{name} out of range", expected=f"a whole number from {low} to {high}", remedy=remedy
         )
 
 

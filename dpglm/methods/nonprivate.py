@@ -15,6 +15,7 @@ from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.mechanisms.exact_information import ExactInformation, ExactInformationAnswer
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods, require_positive
 from dpglm.methods.information import weighting
+from dpglm.methods.iterated import require_whole
 from dpglm.postprocessing.exact_fit import ExactFit
 from dpglm.postprocessing.parts import ExactPath
 from dpglm.privacy.budget import Privacy
@@ -134,10 +135,7 @@ class NonPrivate(Method):
         )
 
     def _check(self, problem: Problem) -> None:
-        if not isinstance(self.folds, int) or not 2 <= self.folds <= 1000:
-            raise MethodError(
-                "folds out of range", expected="a whole number from 2 to 1000", remedy="Use folds=5."
-            )
+        require_whole("folds", self.folds, 2, 1000, "Use folds=5.")
         require_positive(self.augmentation, "augmentation")
         if not problem.penalty.convex and self.augmentation is None and problem.family.curvature_max is None:
             raise MethodError(

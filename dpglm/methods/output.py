@@ -64,9 +64,8 @@ class Output(Method):
     name: ClassVar[str] = "output"
 
     def default_penalty(self, goal: str, family: Family) -> str:
-        return (
-            "l1" if goal == "select" else super().default_penalty(goal, family)
-        )  # it takes convex ones only
+        # It takes convex ones only.
+        return "l1" if goal == "select" else super().default_penalty(goal, family)
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)

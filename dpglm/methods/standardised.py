@@ -260,6 +260,8 @@ def expected_geometry(
 
     ``noise`` as in `free_length`; None where rows are shortened for want of intervals.
     """
+    if not problem.geometry.standardisable:
+        return problem.geometry.standardised({}, 1.0), problem.geometry.row_matrix({}, 1.0)
     geometry, moments = problem.geometry, _expected_moments(problem, rows)
     longer = _longest(problem) if noise is None else usual_length(problem, noise, moments, rows.n)
     return geometry.standardised(moments, longer), geometry.row_matrix(moments, longer)

@@ -263,11 +263,7 @@ def expected_in_two_stages(
 ) -> tuple[LinearModel, Geometry]:
     """The linear model that the releases make on average, where residuals are cut early, and its coding."""
     first, second = plan.of_kind(SecondMoments)
-    if problem.geometry.standardisable:
-        geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
-    else:
-        geometry = problem.geometry.standardised({}, 1.0)
-        matrix = problem.geometry.row_matrix({}, 1.0)
+    geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
     found = matrix @ rows.information @ matrix.T
     scale = math.sqrt(rows.response_variance)
     # The mean is known, and the constant is what a typical row is away from it.

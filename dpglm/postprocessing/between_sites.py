@@ -9,13 +9,14 @@ import numpy as np
 from scipy.special import gammaincc, stdtrit
 
 from dpglm.errors import MethodError
-from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.interval_model import interval_model
 from dpglm.postprocessing.frames import marked
+from dpglm.postprocessing.functions import reported_estimates
 from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import pool_of
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,13 +49,9 @@ class Heterogeneity:
 def site_estimates(record: FitRecord) -> SiteEstimates:
     """What each site says by itself."""
     pool = pool_of(record, "site estimates")
-    values, errors = [], []
-    for site in pool.sites:
-        with np.errstate(all="ignore"):
-            contrasts = Contrasts(interval_model(site.released), site.user_from_coded)
-            reported = np.array([decision.reported for decision in interval_decisions(contrasts)])
-        values.append(np.where(reported, contrasts.estimates, np.nan))
-        errors.append(np.where(reported, contrasts.deviations, np.nan))
+    with np.errstate(all="ignore"):
+        each = [Contrasts(interval_model(site.released), site.user_from_coded) for site in pool.sites]
+    values, errors = zip(*map(reported_estimates, each), strict=True)
     return SiteEstimates(pool.names, np.array(values), np.array(errors))
 
 
@@ -114,19 +111,10 @@ def leave_one_out(record: FitRecord) -> pd.DataFrame:
         )
     critical = quantile(LEVEL)
     for place, name in enumerate(pool.names):
-        values, errors, reported = _without(record, place)
-        values, errors = np.where(reported, values, np.nan), np.where(reported, errors, np.nan)
+        with np.errstate(all="ignore"):
+            model = pool.interval_model(record, without=place)
+            values, errors = reported_estimates(Contrasts(model, record.user_from_coded))
         ends = values - critical * errors, values + critical * errors
         columns = {"estimate": values, "std_error": errors, "conf_low": ends[0], "conf_high": ends[1]}
         rows.append(pd.DataFrame({"without": name, "term": list(record.names), **columns}))
     return marked(pd.concat(rows, ignore_index=True), record)
-
-
-def _without(record: FitRecord, place: int) -> tuple[FloatVector, FloatVector, BoolVector]:
-    """Estimates, standard errors and whether they are given, of the pool without one site."""
-    pool = pool_of(record, "leave_one_out")
-    with np.errstate(all="ignore"):
-        contrasts = Contrasts(pool.interval_model(record, without=place), record.user_from_coded)
-        decisions = interval_decisions(contrasts)
-    reported = np.array([decision.reported for decision in decisions], dtype=np.bool_)
-    return contrasts.estimates, contrasts.deviations, reported

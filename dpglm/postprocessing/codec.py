@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.errors import DpglmError, StoreError
-from dpglm.typing import FloatVector, later_fields
+from dpglm.typing import FloatVector, encodable, later_fields
 
 Array = NDArray[Any]
 Decoded = TypeVar("Decoded")
@@ -316,7 +316,7 @@ def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise _type_error(value, name, "text")
     # JSON can name half of a character, which no file or page can hold.
-    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+    if not encodable(value):
         raise store_error(f"{name} with half a character (a lone surrogate)", "text of whole characters")
     return value
 

@@ -11,6 +11,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.postprocessing.functions import functions, require_information, signed_sum
 from dpglm.postprocessing.grid import declaration, grid, row_map_of
+from dpglm.postprocessing.labels import factors_of
 from dpglm.postprocessing.margins import contrast_frame
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix, FloatVector
@@ -148,26 +149,3 @@ def _contains(larger: str, term: str) -> bool:
     (True, False)
     """
     return set(factors_of(term)) < set(factors_of(larger)) if larger != "Intercept" else False
-
-
-def factors_of(term: str) -> list[str]:
-    """The factors of a term: its text split at colons that are in no brackets and no quotes.
-
-    Examples
-    --------
-    >>> factors_of('C(job, Treatment(reference="a:b")):age')
-    ['C(job, Treatment(reference="a:b"))', 'age']
-    """
-    parts, depth, quote = [""], 0, ""
-    for letter in term:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        else:
-            depth += (letter in "([{") - (letter in ")]}")
-            if letter == ":" and depth == 0:
-                parts.append("")
-                continue
-        parts[-1] += letter
-    return [part.strip() for part in parts]

@@ -16,7 +16,8 @@ from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.summary import separated
 from dpglm.postprocessing.uncertainty import no_intervals, shares
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.registry import require_word
+from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,12 +75,9 @@ def tidy(
 
 def is_broom(style: object) -> bool:
     """Whether columns are named as in R."""
-    if not isinstance(style, str) or style not in get_args(Style):
-        raise MethodError(
-            f"style={style!r}" if isinstance(style, str) else f"style of type {type(style).__name__}",
-            expected="'dpglm' (std_error) or 'broom' (std.error)",
-            remedy="Use style='broom' for the column names of R's broom.",
-        )
+    remedy = "Use style='broom' for the column names of R's broom."
+    expected = "'dpglm' (std_error) or 'broom' (std.error)"
+    require_word("style", style, get_args(Style), remedy, expected=expected)
     return style == "broom"
 
 
@@ -160,8 +158,8 @@ def by_term(record: FitRecord, values: FloatMatrix, columns: list[str] | None = 
     return marked(pd.DataFrame(values, index=list(record.names), columns=columns), record)
 
 
-def series(record: FitRecord, values: FloatVector, name: str) -> pd.Series[float]:
-    """One value per coefficient."""
+def series(record: Record, values: FloatVector | IntVector, name: str) -> pd.Series[float]:
+    """One value per name of the record."""
     import pandas as pd
 
     return marked(pd.Series(values.copy(), index=list(record.names), name=name), record)

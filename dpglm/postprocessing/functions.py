@@ -106,6 +106,14 @@ def _functions(record: FitRecord, rows: FloatMatrix, known: FloatVector, critica
     return Functions(estimates, errors, p_values, limits, reliable, tuple(reasons))
 
 
+def reported_estimates(contrasts: Contrasts) -> tuple[FloatVector, FloatVector]:
+    """Debiased estimates and their standard errors, both NaN where too little was released."""
+    with np.errstate(all="ignore"):
+        reported = np.array([decision.reported for decision in interval_decisions(contrasts)], np.bool_)
+        found = contrasts.estimates, contrasts.deviations
+    return np.where(reported, found[0], np.nan), np.where(reported, found[1], np.nan)
+
+
 def why(decision: IntervalDecision) -> str:
     """Why there is no standard error and what repairs it; empty where there is one.
 

@@ -20,6 +20,7 @@ from dpglm.inference.contrasts import Contrasts, false_coverage_level, two_sided
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.outer_ends import PLAIN, OuterEnds, only_in
 from dpglm.postprocessing.record import FitRecord
+from dpglm.registry import require_word
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
 
 # An estimate beyond so many prior scales, declared or default, is named: it is a surprise.
@@ -54,12 +55,8 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
 
     Those without a standard error are wide, see `wide_intervals`.
     """
-    if adjust not in (None, "fcr"):
-        raise MethodError(
-            f"adjust={adjust!r}" if isinstance(adjust, str) else f"adjust of type {type(adjust).__name__}",
-            expected="None or 'fcr'",
-            remedy="Use adjust='fcr' for the false coverage rate of the selected list.",
-        )
+    remedy = "Use adjust='fcr' for the false coverage rate of the selected list."
+    require_word("adjust", adjust, (None, "fcr"), remedy)
     critical, chosen = quantile(level), record.reported & selected(record)
     if adjust == "fcr" and chosen.any():  # each has the level 1 - (1 - level) R / m, R selected of m
         given = int(record.reported.sum())

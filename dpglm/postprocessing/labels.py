@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -46,15 +47,21 @@ def labelled(names: tuple[str, ...], schema: Mapping[str, Any]) -> tuple[str, ..
     told = {name: facts for name, facts in columns.items() if any(facts.get(key) for key in known)}
     if not told:
         return names
-    shown = [" x ".join(_part(part, told) for part in _parts(name)) for name in names]
+    shown = [" x ".join(_part(part, told) for part in factors_of(name)) for name in names]
     times = Counter(shown)
     return tuple(label if times[label] == 1 else name for label, name in zip(shown, names, strict=True))
 
 
-def _parts(name: str) -> list[str]:
-    """Factors of an interaction: pieces between colons that stand in no brackets and no quotes."""
+def factors_of(term: str) -> list[str]:
+    """Factors of a term, or of a name: its pieces between colons that are in no brackets and no quotes.
+
+    Examples
+    --------
+    >>> factors_of('C(job, Treatment(reference="a:b")):age')
+    ['C(job, Treatment(reference="a:b"))', 'age']
+    """
     parts, depth, quote = [""], 0, ""
-    for letter in name:
+    for letter in term:
         if quote:
             quote = "" if letter == quote else quote
         elif letter in "\"'":
@@ -65,7 +72,7 @@ def _parts(name: str) -> list[str]:
         else:
             parts[-1] += letter
     # A level may hold a quote or a bracket: such a name is one piece.
-    return parts if depth == 0 and not quote else [name]
+    return [part.strip() for part in parts] if depth == 0 and not quote else [term]
 
 
 def _part(part: str, told: Mapping[str, Any]) -> str:
@@ -90,6 +97,20 @@ def _part(part: str, told: Mapping[str, Any]) -> str:
     if levels["sign"] not in (None, *others):
         return part
     return f"{label}: {words}{others.get(levels['sign'], '')}"
+
+
+def quoted(name: str) -> str:
+    """A column as a formula names it.
+
+    Examples
+    --------
+    >>> quoted("age"), quoted("body mass")
+    ('age', 'Q("body mass")')
+    """
+    if name.isidentifier() and not keyword.iskeyword(name):
+        return name
+    plain = name.isprintable() and '"' not in name and "\\" not in name
+    return f'Q("{name}")' if plain else f"Q({name!r})"
 
 
 def _unquoted(text: str) -> str:

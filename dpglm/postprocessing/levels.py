@@ -11,6 +11,7 @@ from dpglm.errors import MethodError
 from dpglm.postprocessing.declared import levels_in_order
 from dpglm.postprocessing.grid import row_map_of
 from dpglm.postprocessing.record import FitRecord
+from dpglm.registry import require_word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,12 +27,8 @@ def level_predictions(
     """
     import pandas as pd
 
-    if what not in ("mean", "link", "class"):
-        raise MethodError(
-            f"what={what!r}" if isinstance(what, str) else f"what of type {type(what).__name__}",
-            expected="'mean', 'link' or 'class'",
-            remedy="Use what='mean' for probabilities of levels, 'class' for the most probable one.",
-        )
+    remedy = "Use what='mean' for probabilities of levels, 'class' for the most probable one."
+    require_word("what", what, ("mean", "link", "class"), remedy)
     if intervals:
         raise MethodError(
             "intervals of predictions of an ordinal response",

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 
 from dpglm.errors import MethodError
 from dpglm.glm.families.binomial import SHIFTED, shifted_mean
+from dpglm.registry import require_word
 from dpglm.typing import FloatVector
 
 MARGIN: Final = "margin"  # of losses that are no likelihoods: what a linear predictor means is its sign
@@ -42,12 +43,8 @@ _LINKS: Final = {
 
 def link_of(name: str, what: str) -> Link:
     """The link of this name; for ``what="link"`` the identity, which leaves linear predictors as they are."""
-    if what not in ("mean", "link"):
-        raise MethodError(
-            f"what={what!r}" if isinstance(what, str) else f"what of type {type(what).__name__}",
-            expected="'mean' or 'link'",
-            remedy="Use what='mean' for expected responses, 'link' for the linear predictor.",
-        )
+    remedy = "Use what='mean' for expected responses, 'link' for the linear predictor."
+    require_word("what", what, ("mean", "link"), remedy)
     if what == "mean" and name not in _LINKS:
         raise MethodError(
             f"what='mean' of a fit with the link {name!r}",

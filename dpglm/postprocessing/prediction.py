@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.inference.contrasts import Contrasts
 from dpglm.postprocessing.declared import is_ordinal
-from dpglm.postprocessing.functions import BATCH, require_information
+from dpglm.postprocessing.functions import BATCH, reported_estimates, require_information
 from dpglm.postprocessing.grid import bounds_of, frame_of, row_map_of
 from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.levels import level_predictions
@@ -20,6 +20,7 @@ from dpglm.postprocessing.links import BINARY_LINKS, INVERSE_LINKS, MARGIN
 from dpglm.postprocessing.margins import predicted
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
+from dpglm.registry import require_word
 from dpglm.typing import FloatMatrix, FloatVector
 from dpglm.wide_maps import MOST_DENSE
 
@@ -43,12 +44,8 @@ def predict(
     if se:
         return _with_errors(record, new, what, 0.95 if interval is None else interval)
     critical = None if interval is None else quantile(interval)
-    if what not in ("mean", "link", "class"):
-        raise MethodError(
-            f"what={what!r}" if isinstance(what, str) else f"what of type {type(what).__name__}",
-            expected="'mean', 'link' or 'class'",
-            remedy="Use what='mean' for probabilities, 'link' for the linear predictor, 'class' for levels.",
-        )
+    remedy = "Use what='mean' for probabilities, 'link' for the linear predictor, 'class' for levels."
+    require_word("what", what, ("mean", "link", "class"), remedy)
     if critical is not None and what == "class" and record.link != MARGIN:
         raise MethodError(
             "an interval for what='class'",
@@ -139,10 +136,7 @@ def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, Float
     usable = np.flatnonzero(np.isfinite(rows).all(axis=1) & rows.any(axis=1))
     for start in range(0, len(usable), BATCH):
         places = usable[start : start + BATCH]
-        contrasts = Contrasts(record.contrasts.model, rows[places])
-        reported = np.array([decision.reported for decision in interval_decisions(contrasts)])
-        centre[places] = np.where(reported, contrasts.estimates, np.nan)
-        error[places] = np.where(reported, contrasts.deviations, np.nan)
+        centre[places], error[places] = reported_estimates(Contrasts(record.contrasts.model, rows[places]))
     return centre, error
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.frames import marked
-from dpglm.postprocessing.ranked_before import quoted
+from dpglm.postprocessing.labels import quoted
 from dpglm.postprocessing.record import Record, plain_copy
 from dpglm.tables.table import ABSENT, Column, Table, coefficient
 from dpglm.typing import BoolVector, FloatVector, IntVector
@@ -110,16 +110,7 @@ def tidy(record: RankingRecord) -> pd.DataFrame:
 
 def summary(record: RankingRecord) -> Table:
     """The first features with their weights, the noise level, the price and the promise."""
-    chosen = set(record.selected)
-    rows = tuple(
-        (
-            record.names[place],
-            str(rank),
-            coefficient(float(record.weights[place])),
-            "yes" if record.names[place] in chosen else "",
-        )
-        for rank, place in enumerate(record.order[:MOST_LINES].tolist(), start=1)
-    )
+    rows = first_rows(record, MOST_LINES)
     left = len(record.names) - len(rows)
     notes = [f"{left} more features have smaller weights."] if left else []
     if record.guarantee.private:
@@ -138,6 +129,20 @@ def summary(record: RankingRecord) -> Table:
         ),
         notes=tuple(notes),
         alarm=record.alarm,
+    )
+
+
+def first_rows(record: RankingRecord, most: int) -> tuple[tuple[str, ...], ...]:
+    """The first features by rank: name, rank, weight, and whether each is selected."""
+    chosen = set(record.selected)
+    return tuple(
+        (
+            record.names[place],
+            str(rank),
+            coefficient(float(record.weights[place])),
+            "yes" if record.names[place] in chosen else "",
+        )
+        for rank, place in enumerate(record.order[:most].tolist(), start=1)
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
+from dpglm.glm.penalties.base import strength_of
 from dpglm.inference.bic import refit as refit_on
 from dpglm.inference.coefficients import (
     Coefficients,
@@ -23,6 +24,7 @@ from dpglm.inference.coefficients import (
 from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
 from dpglm.postprocessing.intervals import p_values
 from dpglm.postprocessing.record import FitRecord
+from dpglm.registry import require_word
 from dpglm.tables.table import ABSENT, Column, Summarised, Table, coefficient
 from dpglm.typing import FloatMatrix, FloatVector, IntVector, is_intercept
 
@@ -173,14 +175,9 @@ def select(
     record: FitRecord, rule: Literal["bic", "fdr"], q: float, penalty: str | Penalty | None
 ) -> FitRecord:
     """A list of coefficients by BIC or by false discovery rate; see :meth:`FitResult.select`."""
+    require_word("rule", rule, ("bic", "fdr"), "Use rule='fdr' for a list with few false discoveries.")
     if rule == "bic":
         return refit(record, _sparse(record, penalty), None)
-    if rule != "fdr":
-        raise MethodError(
-            f"rule={rule!r}" if isinstance(rule, str) else f"rule of type {type(rule).__name__}",
-            expected="'bic' or 'fdr'",
-            remedy="Use rule='fdr' for a list with few false discoveries.",
-        )
     if penalty is not None:
         raise MethodError(
             "a penalty with rule='fdr'",
@@ -233,15 +230,8 @@ def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float |
     penalised = np.array([not is_intercept(term) for term in record.names], dtype=np.bool_)
     chosen = chosen.for_terms(penalised_terms(record.terms, penalised))
     chosen.require_size(int(penalised.sum()))
-    if strength is None:
-        return chosen
-    if chosen.strength is not None:
-        raise MethodError(
-            "a strength in the penalty object and in strength=",
-            expected="one of the two",
-            remedy="Leave strength= out.",
-        )
-    return chosen.with_strength(strength)
+    strength_of(strength, chosen)
+    return chosen if strength is None else chosen.with_strength(strength)
 
 
 def _unit(record: FitRecord) -> float:

@@ -1,4 +1,4 @@
-"""Prices of releases one by one, as a result shows them."""
+"""Prices of releases one by one, as a result shows them, and what was paid for before it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dpglm.postprocessing.record import SpendLine
+from dpglm.postprocessing.record import LedgerState, SpendLine
 from dpglm.privacy.events import Event, GaussianEvent, PointEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
+
+# How the ledger's line of a ranking of features begins.
+RANKED = "ranking of features: "
 
 
 def parallel_lines(
@@ -61,3 +64,13 @@ def _mu(event: Event) -> float:
     if isinstance(event, PointEvent):
         return 0.0
     return event.mu if isinstance(event, GaussianEvent) else event.total_mu
+
+
+def ranked_before(state: LedgerState | None, response: str) -> int | None:
+    """The last line of the ledger, from 1 on, that paid for a ranking for this response; None without one."""
+    found = None
+    for number, entry in enumerate(() if state is None else state.entries, start=1):
+        ranked = entry.what.removeprefix(RANKED)
+        if entry.status == "charged" and ranked != entry.what and ranked.startswith(f"{response} ~ "):
+            found = number
+    return found

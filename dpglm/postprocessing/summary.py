@@ -19,8 +19,8 @@ from dpglm.postprocessing.declared import (
 )
 from dpglm.postprocessing.intervals import MOST_NAMES, caveats, intervals, p_values, selected, surprises
 from dpglm.postprocessing.labels import shown_names
-from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.spending import ranked_before
 from dpglm.postprocessing.uncertainty import hidden_notes, no_intervals
 from dpglm.privacy.events import TRUST
 from dpglm.tables.table import (

@@ -201,7 +201,9 @@ def restrictions(
         raise _restriction_error("a restriction without a coefficient")
     if np.linalg.matrix_rank(rows / lengths[:, None]) < len(rows):
         raise _restriction_error("restrictions that follow from each other, or contradict each other")
-    return rows, values, tuple(_words(row, value, names) for row, value in zip(rows, values, strict=True))
+    # As a reader would write them: ``age - 2*educ = 0.5``.
+    texts = (f"{signed_sum(row, names)} = {value:g}" for row, value in zip(rows, values, strict=True))
+    return rows, values, tuple(texts)
 
 
 def _equations(text: str | list[str], names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector]:
@@ -242,11 +244,6 @@ def _arrays(hypothesis: object, size: int) -> tuple[FloatMatrix, FloatVector]:
     if values.size not in (1, len(rows)):
         raise _restriction_error(f"{values.size} values for {len(rows)} restrictions")
     return rows, np.broadcast_to(values.ravel(), len(rows)).astype(np.float64)
-
-
-def _words(row: FloatVector, value: float, names: tuple[str, ...]) -> str:
-    """A restriction as a reader would write it: ``age - 2*educ = 0.5``."""
-    return f"{signed_sum(row, names)} = {value:g}"
 
 
 def _restriction_error(found: str) -> MethodError:

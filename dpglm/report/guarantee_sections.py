@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState, Record
+from dpglm.postprocessing.spending import ranked_before
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array

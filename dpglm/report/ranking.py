@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from dpglm.postprocessing.ranking import RankingRecord, noise_words, shortened_formula
+from dpglm.postprocessing.ranking import RankingRecord, first_rows, noise_words, shortened_formula
 from dpglm.report.figure import Axis, Figure, Intervals, Mark, Names, Points, Rows, Rule
 from dpglm.report.section import Section, Subject, shown
 from dpglm.tables.table import coefficient
@@ -29,17 +29,8 @@ def ranking_subject(record: RankingRecord) -> Subject:
 
 
 def _section(record: RankingRecord) -> Section:
-    drawn = record.order[:MOST_TABLE_ROWS].tolist()
-    chosen = set(record.selected)
-    rows = tuple(
-        (
-            shown(record.names[place], LONGEST_NAME),
-            str(rank),
-            coefficient(float(record.weights[place])),
-            "yes" if record.names[place] in chosen else "",
-        )
-        for rank, place in enumerate(drawn, start=1)
-    )
+    first = first_rows(record, MOST_TABLE_ROWS)
+    rows = tuple((shown(name, LONGEST_NAME), *cells) for name, *cells in first)
     content = {
         "table": Rows("Features by weight", ("feature", "rank", "weight", "selected"), rows, numeric=(1, 2)),
         "left_out": len(record.names) - len(rows),

@@ -55,6 +55,8 @@ def fit_subject(record: FitRecord) -> Subject:
         for what, choice in choices
         if choice.options
     ]
+    of_part = record.part.section(record) if isinstance(record.part, ReportedPart) else None
+    sections = (model_and_results(record), of_part, site_section(record), usefulness(record))
     return Subject(
         noun="fit",
         standfirst=f"A {shown(asked.family.name)} model with {shown(record.link)} link",
@@ -63,16 +65,7 @@ def fit_subject(record: FitRecord) -> Subject:
         schema=asked.schema,
         public="formula, family, penalty and method",
         decided=("bounds", "exploration", "formula", "tuning", "search", "repeats", "unit"),
-        results=tuple(
-            section
-            for section in (
-                model_and_results(record),
-                record.part.section(record) if isinstance(record.part, ReportedPart) else None,
-                site_section(record),
-                usefulness(record),
-            )
-            if section is not None
-        ),
+        results=tuple(section for section in sections if section is not None),
         facts=(
             ("Residual of the solver", record.residual),
             ("Penalty strength, sum units", record.strength_sum),

@@ -67,11 +67,7 @@ def _pairs(record: ProfileRecord) -> tuple[tuple[str, ...], ...]:
     assert record.products is not None, "asked of profiles with products"
     estimates, errors = (frame.to_numpy() for frame in correlation_tables(record))
     names = [
-        (
-            column.name,
-            shown(name, LONGEST_NAME),
-            len(column.levels) == 2 and place == 0,
-        )
+        (column.name, shown(name, LONGEST_NAME), len(column.levels) == 2 and place == 0)
         for column in record.products.columns
         for place, name in enumerate(column_names((column,)))
     ]

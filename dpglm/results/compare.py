@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from dpglm.postprocessing.wald import in_short
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.charges import KeepsCharges, charge_notes, kept_fits
 from dpglm.results.fit_result import FitResult
-from dpglm.tables.table import ABSENT, Column, Summarised, Table, budget, coefficient
+from dpglm.results.result import Named
+from dpglm.tables.table import ABSENT, Column, Table, budget, coefficient
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,24 +148,14 @@ def _line(record: FitRecord) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NamedFits(Mapping[str, FitResult], Summarised):
+class NamedFits(Named[FitResult]):
     """Fits by name, in their order, with what all of them together promise a person."""
 
-    _fits: Mapping[str, FitResult]
     privacy: Guarantee
 
     def __post_init__(self) -> None:
-        assert self._fits, "at least one"
-        object.__setattr__(self, "_fits", dict(self._fits))
-
-    def __getitem__(self, name: str) -> FitResult:
-        return self._fits[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fits)
-
-    def __len__(self) -> int:
-        return len(self._fits)
+        assert self._results, "at least one"
+        super().__post_init__()
 
     def __eq__(self, other: object) -> bool:
         """Equal names in the same order, equal fits and an equal promise."""
@@ -173,12 +164,12 @@ class NamedFits(Mapping[str, FitResult], Summarised):
         return self.privacy == other.privacy and list(self.items()) == list(other.items())
 
     def __hash__(self) -> int:
-        return hash((tuple(self._fits), self.privacy))
+        return hash((tuple(self), self.privacy))
 
     @property
     def alarm(self) -> str:
         """Why nothing is promised; empty where something is."""
-        return next((fit._record.alarm for fit in self._fits.values() if not fit.private), "")
+        return next((fit._record.alarm for fit in self.values() if not fit.private), "")
 
     @property
     def params(self) -> pd.DataFrame:

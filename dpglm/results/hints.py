@@ -17,7 +17,39 @@ _CHECK: Final = (
     "at its price, and test it: wald_test('I(age**2)')."
 )
 
+# What a result has under another name.
+_RENAMED: Final = {
+    "scale sigma dispersion": (
+        "Use fit.glance()['sigma'], or ['dispersion'], its square; of counts the dispersion alone."
+    ),
+    "coef coefficients coef_ coefs betas": "Use fit.params.",
+    "intercept_": "Use fit.params['Intercept'].",
+    "confint conf_intervals": "Use fit.conf_int(level=0.95).",
+    "vcov cov cov_unscaled": "Use fit.cov_params().",
+    "se stderr std_err standard_errors": "Use fit.bse.",
+    "tvalues zvalues": "Use fit.tidy()['statistic'].",
+    "emmeans lsmeans marginal_means ggpredict predictions avg_predictions": (
+        "Use fit.margins('job'): means over a public grid, what='link' on the scale of the link."
+    ),
+    "get_margeff marginaleffects margeff slopes avg_slopes comparisons avg_comparisons effects": (
+        "Use fit.margins(effect='age'), over a public grid instead of the rows of the fit."
+    ),
+    "pairs contrasts t_test f_test linear_hypothesis linearHypothesis glht": (
+        "Use fit.contrast({'job': {'a': 1, 'b': -1}}), fit.contrast(fit.grid(job=None)) for all pairs, or "
+        "fit.wald_test('age = educ')."
+    ),
+    "wald_test_terms Anova drop1": "Use fit.anova(type=2) or fit.anova(type=3).",
+    "get_prediction get_forecast": "Use fit.predict(new, se=True).",
+    "survfit survival_function predict_survival_function surv_median basehaz baseline_hazard": (
+        "Fit discrete times, dpglm.fit('Surv(time, event) ~ x1 + C(arm)', ...): fit.survival({'arm': None}) "
+        "gives curves, fit.predict(fit.grid(time=[1, 2])) hazards."
+    ),
+    "summary_frame summary2 as_latex as_html": (
+        "Use fit.tidy(), fit.summary().to_latex(), to_html() or to_markdown()."
+    ),
+}
 _GROUPS: Final[dict[str, tuple[str, str]]] = {
+    **{names: ("it has another name here", remedy) for names, remedy in _RENAMED.items()},
     "resid residuals resid_response resid_pearson resid_deviance resid_working resid_anscombe rstudent "
     "rstandard": (_ROWS, _CHECK),
     "fittedvalues fitted fitted_values mu": (
@@ -36,10 +68,6 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
         "with privacy " + _TOTAL,
         "Compare models by anova() or wald_test(...); auc(new) tells how well public rows are predicted.",
     ),
-    "scale sigma dispersion": (
-        "it has another name here",
-        "Use fit.glance()['sigma'], or ['dispersion'], its square; of counts the dispersion alone.",
-    ),
     "nobs df_resid df_residual": (
         "the number of rows is private under add-remove",
         "n_rows is the number of rows where it is public, else None; dpglm.describe(...) counts with noise.",
@@ -48,29 +76,6 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
     "model data model_frame endog exog y X": (
         "a result holds no data",
         "fit.specification has formula and schema, fit.grid(...) makes public rows.",
-    ),
-    "coef coefficients coef_ coefs betas": ("it has another name here", "Use fit.params."),
-    "intercept_": ("it has another name here", "Use fit.params['Intercept']."),
-    "confint conf_intervals": ("it has another name here", "Use fit.conf_int(level=0.95)."),
-    "vcov cov cov_unscaled": ("it has another name here", "Use fit.cov_params()."),
-    "se stderr std_err standard_errors": ("it has another name here", "Use fit.bse."),
-    "tvalues zvalues": ("it has another name here", "Use fit.tidy()['statistic']."),
-    "emmeans lsmeans marginal_means ggpredict predictions avg_predictions": (
-        "it has another name here",
-        "Use fit.margins('job'): means over a public grid, what='link' on the scale of the link.",
-    ),
-    "get_margeff marginaleffects margeff slopes avg_slopes comparisons avg_comparisons effects": (
-        "it has another name here",
-        "Use fit.margins(effect='age'), over a public grid instead of the rows of the fit.",
-    ),
-    "pairs contrasts t_test f_test linear_hypothesis linearHypothesis glht": (
-        "it has another name here",
-        "Use fit.contrast({'job': {'a': 1, 'b': -1}}), fit.contrast(fit.grid(job=None)) for all pairs, or "
-        "fit.wald_test('age = educ').",
-    ),
-    "wald_test_terms Anova drop1": (
-        "it has another name here",
-        "Use fit.anova(type=2) or fit.anova(type=3).",
     ),
     "update": (
         "a fit is not made again without its price",
@@ -85,16 +90,10 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
         "the first declared level is the reference",
         "Write C(job, Treatment('b')) in the formula, or fit.contrast({'job': {'a': 1, 'b': -1}}), free.",
     ),
-    "get_prediction get_forecast": ("it has another name here", "Use fit.predict(new, se=True)."),
     "roc_curve plot_roc": ("it needs rows", "fit.auc(new) is for rows that the guarantee does not cover."),
     "cv cv_glmnet": (
         "cross-validation reads the rows again",
         "Use dpglm.tune(...), which pays for it, or strength='cv' with privacy=None.",
-    ),
-    "survfit survival_function predict_survival_function surv_median basehaz baseline_hazard": (
-        "it has another name here",
-        "Fit discrete times, dpglm.fit('Surv(time, event) ~ x1 + C(arm)', ...): fit.survival({'arm': None}) "
-        "gives curves, fit.predict(fit.grid(time=[1, 2])) hazards.",
     ),
     "coxph phreg PHReg CoxPHFitter": (
         "a partial likelihood compares each person with all others, and has no bounded sensitivity",
@@ -109,10 +108,6 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
     "bootstrap boot": (
         "it draws from the rows",
         "Intervals hold the noise and the sampling: conf_int(), margins(...), contrast(...).",
-    ),
-    "summary_frame summary2 as_latex as_html": (
-        "it has another name here",
-        "Use fit.tidy(), fit.summary().to_latex(), to_html() or to_markdown().",
     ),
     "remove_data": ("a result holds no data", "There is nothing to remove."),
 }

@@ -107,24 +107,22 @@ class LevelFits(NamedFits):
         It is made, or is there and empty. Each file is an ordinary saved fit, which also says what all of
         them promise together. `dpglm.load` reads the folder.
         """
-        target = self._made(folder)
-        for level, name in self._file_names().items():
-            self[level].save(target / f"{name}.json")
-        return target
+        return self._written(folder, "json", FitResult.save)
 
     def report(
         self, folder: str | PathLike[str], *, choices: Mapping[str, str] | None = None, facts: object = None
     ) -> Path:
         """Write the privacy report of each equation, as :meth:`FitResult.report` does; the folder."""
-        target = self._made(folder)
-        for level, name in self._file_names().items():
-            self[level].report(target / f"{name}.html", choices=choices, facts=facts)
-        return target
+        return self._written(folder, "html", partial(FitResult.report, choices=choices, facts=facts))
 
-    @staticmethod
-    def _made(folder: str | PathLike[str]) -> Path:
+    def _written(
+        self, folder: str | PathLike[str], ending: str, write: Callable[[FitResult, Path], Path]
+    ) -> Path:
+        """A folder with a file for each equation."""
         target = store.free_folder(folder)
         target.mkdir(exist_ok=True)
+        for level, name in self._file_names().items():
+            write(self[level], target / f"{name}.{ending}")
         return target
 
     def _file_names(self) -> dict[str, str]:

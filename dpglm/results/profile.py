@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Self
@@ -15,8 +14,8 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.plots import SampleKind, plot_sample
 from dpglm.report.sample import profile_subject
 from dpglm.report.section import Subject
-from dpglm.results.result import Result
-from dpglm.tables.table import Summarised, Table
+from dpglm.results.result import Named, Result
+from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,8 +145,7 @@ class Profile(Result[ProfileRecord]):
         return self.summary().to_gt()
 
     def __repr__(self) -> str:
-        alarm = f" {self._record.alarm}" if self._record.alarm else ""
-        return f"<Profile of {len(self.names)} columns>{alarm}"
+        return f"<Profile of {len(self.names)} columns> {self._record.alarm}".rstrip()
 
     def tidy(self, *, style: Style = "dpglm") -> pd.DataFrame:
         """A row for each statistic: estimate, standard errors by source, and ends of a 95 % interval.
@@ -164,7 +162,7 @@ class Profile(Result[ProfileRecord]):
 
 
 @dataclass(frozen=True, repr=False)
-class SiteProfiles(Mapping[str, Profile], Summarised):
+class SiteProfiles(Named[Profile]):
     """A :class:`dpglm.Profile` of each site, in the order of the sites, and one of all their rows.
 
     Parameters
@@ -187,23 +185,10 @@ class SiteProfiles(Mapping[str, Profile], Summarised):
     (1.0, 2.0)
     """
 
-    _profiles: Mapping[str, Profile]
     pooled: Profile
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_profiles", dict(self._profiles))
-
-    def __getitem__(self, site: str) -> Profile:
-        return self._profiles[site]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._profiles)
-
-    def __len__(self) -> int:
-        return len(self._profiles)
-
     def __hash__(self) -> int:
-        return hash((tuple(self._profiles), self.pooled))
+        return hash((tuple(self), self.pooled))
 
     @property
     def privacy(self) -> Guarantee:
@@ -215,5 +200,4 @@ class SiteProfiles(Mapping[str, Profile], Summarised):
         return self.pooled.summary()
 
     def __repr__(self) -> str:
-        alarm = f" {self.pooled._record.alarm}" if self.pooled._record.alarm else ""
-        return f"<SiteProfiles: {', '.join(map(repr, self))}>{alarm}"
+        return f"<SiteProfiles: {', '.join(map(repr, self))}> {self.pooled._record.alarm}".rstrip()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Self
 
-from dpglm.postprocessing import ranking, store
-from dpglm.postprocessing.frames import marked
+from dpglm.postprocessing import frames, ranking, store
 from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.report.plots import RankingKind, plot_ranking
 from dpglm.report.ranking import ranking_subject
@@ -42,17 +41,12 @@ class FeatureRanking(Result[RankingRecord]):
     @property
     def weights(self) -> pd.Series[float]:
         """Weight of each feature, in the order of the formula; of a factor the largest of its levels."""
-        import pandas as pd
-
-        return marked(pd.Series(self._record.weights, index=list(self.names), name="weight"), self._record)
+        return frames.series(self._record, self._record.weights, "weight")
 
     @property
     def ranks(self) -> pd.Series[float]:
         """Rank of each feature, 1 for the largest weight, in the order of the formula."""
-        import pandas as pd
-
-        ranks: pd.Series[float] = pd.Series(self._record.ranks, index=list(self.names), name="rank")
-        return marked(ranks, self._record)
+        return frames.series(self._record, self._record.ranks, "rank")
 
     @property
     def selected(self) -> tuple[str, ...]:

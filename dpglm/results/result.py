@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpglm.report.section import Subject
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
+AnyResult = TypeVar("AnyResult", covariant=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,3 +104,22 @@ class Result(Summarised, Generic[AnyRecord]):
         :func:`dpglm.load` reads a fit, :meth:`dpglm.Profile.load` a profile.
         """
         return store.save(self._record, path)
+
+
+@dataclass(frozen=True, repr=False)
+class Named(Mapping[str, AnyResult], Summarised):
+    """Results by name, in their order, which cannot be changed."""
+
+    _results: Mapping[str, AnyResult]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_results", dict(self._results))
+
+    def __getitem__(self, name: str) -> AnyResult:
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)

@@ -25,7 +25,7 @@ from dpglm.methods.base import Method, methods
 from dpglm.methods.objective import Objective
 from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
-from dpglm.registry import Registry
+from dpglm.registry import Registry, require_word
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.typing import ROWS_OF
 
@@ -176,17 +176,6 @@ def penalty_of(penalty: str | Penalty | None, goal: Goal, method: Method, family
     return piece_of(penalties, Penalty, asked, "penalty='none' for none, or penalty='l1'")
 
 
-def strength_of(strength: float | Literal["cv"] | None, penalty: Penalty) -> float | Literal["cv"] | None:
-    """The strength, said once: in the penalty object or beside it."""
-    if strength is not None and penalty.strength is not None:
-        raise MethodError(
-            "a strength in the penalty object and in strength=",
-            expected="one of the two",
-            remedy="Leave strength= out.",
-        )
-    return strength if penalty.strength is None else penalty.strength
-
-
 def checked_strength(value: object) -> float | Literal["cv"] | None:
     """A number per row, "cv" or None; anything else is refused."""
     value = value.item() if isinstance(value, np.generic) else value
@@ -289,12 +278,8 @@ def bar_of(
 
 def require_goal(value: object) -> None:
     """Refuse what is no goal."""
-    if not isinstance(value, str) or value not in get_args(Goal):
-        raise MethodError(
-            f"goal={value!r}" if isinstance(value, str) else f"goal of type {type(value).__name__}",
-            expected=f"one of {', '.join(map(repr, get_args(Goal)))}",
-            remedy=f"Choose goal={DEFAULT_GOAL!r}.",
-        )
+    expected = f"one of {', '.join(map(repr, get_args(Goal)))}"
+    require_word("goal", value, get_args(Goal), f"Choose goal={DEFAULT_GOAL!r}.", expected=expected)
 
 
 def number_of(

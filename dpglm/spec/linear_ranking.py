@@ -14,7 +14,7 @@ from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.methods.base import Ask, budgeted_plan
 from dpglm.methods.class_moments import class_moments, class_sums
-from dpglm.postprocessing.ranked_before import quoted
+from dpglm.postprocessing.labels import quoted
 from dpglm.privacy.calibration import Target
 from dpglm.spec.model_spec import ModelSpec
 from dpglm.spec.plan import Plan

@@ -14,6 +14,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
+from dpglm.glm.penalties.base import strength_of
 from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
@@ -111,7 +112,7 @@ class ModelSpec:
         else:
             chosen_method = arguments.piece_of(methods, Method, method, "method='auto'")
         chosen_penalty = arguments.penalty_of(penalty, goal, chosen_method, chosen_family)
-        strength = arguments.strength_of(strength, chosen_penalty)
+        strength = strength_of(strength, chosen_penalty)
         opened = chosen_method.opened(lambda path: store.read(path))
         asked = (formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget, weights)
         spec = cls(*asked, products)

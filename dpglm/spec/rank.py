@@ -21,10 +21,9 @@ from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.planning.advice import admitted
 from dpglm.postprocessing.codec import decode
-from dpglm.postprocessing.ranked_before import RANKED
 from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.postprocessing.record import LedgerState
-from dpglm.postprocessing.spending import parallel_lines
+from dpglm.postprocessing.spending import RANKED, parallel_lines
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.profile import Profile

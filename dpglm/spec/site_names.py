@@ -15,25 +15,17 @@ LONGEST_NAME: Final = 100
 def require_site_names(sites: Mapping[Any, object]) -> None:
     """Refuse names of sites that cannot be printed, or that look the same."""
     for site in sites:
-        _require_name(site)
-    _require_different(sites)
-
-
-def _require_different(sites: Mapping[str, object]) -> None:
+        plain = isinstance(site, str) and site.isprintable() and " ".join(site.split()) == site
+        if not plain or not 1 <= len(str(site)) <= LONGEST_NAME:
+            raise SchemaError(
+                f"a site's name of type {type(site).__name__}, or one that is empty, too long or unprintable",
+                expected=f"1 to {LONGEST_NAME} printable characters, single spaces between words",
+                remedy='Name the sites in public words: {"north": frame, "south": "south.csv"}.',
+            )
     looks = [unicodedata.normalize("NFKC", site).casefold() for site in sites]
     if len(set(looks)) < len(looks):
         raise SchemaError(
             "two names of sites that look the same",
             expected="names that differ in more than capitals or the way their letters are encoded",
             remedy="Rename one of them.",
-        )
-
-
-def _require_name(site: object) -> None:
-    plain = isinstance(site, str) and site.isprintable() and " ".join(site.split()) == site
-    if not plain or not 1 <= len(str(site)) <= LONGEST_NAME:
-        raise SchemaError(
-            f"a site's name of type {type(site).__name__}, or one that is empty, too long or unprintable",
-            expected=f"1 to {LONGEST_NAME} printable characters, single spaces between words",
-            remedy='Name the sites in public words: {"north": frame, "south": "south.csv"}.',
         )

@@ -11,6 +11,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family, families
+from dpglm.glm.penalties.base import strength_of
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method, methods
 from dpglm.postprocessing.record import Goal
@@ -156,5 +157,5 @@ def _option(
         "method_options": options_of(chosen),
         "penalty": penalty.name,
         "penalty_options": options_of(penalty, without=["strength"]),
-        "strength": arguments.checked_strength(arguments.strength_of(asked.get("strength"), penalty)),
+        "strength": arguments.checked_strength(strength_of(asked.get("strength"), penalty)),
     }

@@ -7,13 +7,13 @@ import unicodedata
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
+from dpglm.typing import JOINERS
+
 if TYPE_CHECKING:
     from dpglm.tables.table import Table
 
 Fact: TypeAlias = tuple[str, str]  # label and value, both as they will be read
 
-# Joiners change the shape of letters in Persian, Hindi and others, and carry no layout.
-JOINERS = "\u200c\u200d"
 MIN_WIDTH = 78
 GAP = 2
 INDENT = "  "

@@ -9,8 +9,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpglm.tables.markup import render_gt, render_html, render_latex, render_markdown
-from dpglm.tables.plain import JOINERS, render_text
 from dpglm.tables.plain import Fact as Fact
+from dpglm.tables.plain import render_text
+from dpglm.typing import visible
 
 if TYPE_CHECKING:
     from statsmodels.iolib.table import SimpleTable
@@ -130,10 +131,7 @@ def one_line(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(
-        char if char.isprintable() or char in JOINERS else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
+    return visible(text)
 
 
 def _on_one_line(value: Any) -> Any:

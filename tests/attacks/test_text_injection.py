@@ -14,8 +14,8 @@ import dpglm
 from dpglm.ledger.ledger import Ledger
 from dpglm.results.compare import compare
 from dpglm.tables.markup import LATEX_ESCAPES, markdown_text
-from dpglm.tables.plain import JOINERS
 from dpglm.tables.table import Column, Table, one_line
+from dpglm.typing import JOINERS
 from tests.attacks.ledgers import TAGS, pure
 from tests.rooms.report.specimen import interval
 from tests.rooms.report.test_escaping import FIELDS, hostile

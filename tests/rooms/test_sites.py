@@ -134,7 +134,7 @@ def test_fits_cannot_be_changed_and_hold_no_rows() -> None:
     with pytest.raises(AttributeError, match="cannot assign to field 'privacy'"):
         fits.privacy = None
     with pytest.raises(AttributeError, match="cannot delete field"):
-        del fits._fits
+        del fits._results
     for twin in (copy.copy(fits), dpglm.SiteFits(dict(fits), fits.privacy)):
         assert twin == fits
         assert hash(twin) == hash(fits)

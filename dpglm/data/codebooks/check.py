@@ -17,6 +17,7 @@ from dpglm.data.codebooks.told import number_in
 from dpglm.data.formula.columns import formula_columns
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.text import is_it
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.data.tables.cells import Blank, Cell, label_of
 from dpglm.data.tables.columns import cells_of_column
@@ -90,9 +91,8 @@ def against_codebook(schema: Schema, draft: SchemaDraft, names: Iterable[str]) -
         if name not in schema.variables:
             continue
         if name not in told:
-            close = difflib.get_close_matches(name, list(told), n=1)
-            hint = f"; is it {close[0]}?" if close else ""
-            found.append(Finding(name, f"the code book does not tell it{hint}", wrong=bool(close)))
+            hint = is_it(name, list(told))
+            found.append(Finding(name, f"the code book does not tell it{hint}", wrong=bool(hint)))
         else:
             differences = _differences(schema.variables[name], told[name])
             found += [Finding(name, words, wrong) for words, wrong in differences]
@@ -163,9 +163,7 @@ def against_public(schema: Schema, data: object, names: Iterable[str]) -> list[F
     found = []
     for name in wanted:
         if name not in present:
-            close = difflib.get_close_matches(name, source.column_names, n=1)
-            hint = f"; is it {close[0]}?" if close else ""
-            found.append(Finding(name, f"no such column in the file{hint}"))
+            found.append(Finding(name, f"no such column in the file{is_it(name, source.column_names)}"))
     counts: dict[str, Counter[Cell]] = {name: Counter() for name in present}
     for chunk in source.chunks(present, numeric=schema.plain_numbers(present)) if present else ():
         for name in present:

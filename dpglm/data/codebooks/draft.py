@@ -11,7 +11,7 @@ from dpglm.data.codebooks.decided import DraftColumn, comment, decided
 from dpglm.data.codebooks.told import Told
 from dpglm.data.formula.columns import ColumnUse, formula_columns
 from dpglm.data.schema.overview import draft_table
-from dpglm.data.schema.text import flow, key_of, saved
+from dpglm.data.schema.text import flow, is_it, key_of, saved
 
 if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema
@@ -160,8 +160,7 @@ def _used(column: DraftColumn, use: ColumnUse, names: list[str] | None, known: l
 
     notes = [f"{'' if use.parts else 'left of ~: '}{use.words}"]
     if names is not None and use.name not in names:
-        close = get_close_matches(use.name, names, n=1)
-        notes.append(f"the table has no such column{f'; is it {close[0]}?' if close else ''}")
+        notes.append(f"the table has no such column{is_it(use.name, names)}")
     if column.left_out:
         return replace(column, refused=True, notes=(*notes, *column.notes))
     if not column.entry:

@@ -143,8 +143,7 @@ def headings(header: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[
         spelt.setdefault("".join(letter for letter in heading.lower() if letter.isalnum()), heading)
     found: dict[str, str] = {}
     for column, usual in names.items():
-        for name in usual:
-            if name in spelt and spelt[name] not in found.values():
-                found[column] = spelt[name]
-                break
+        free = [spelt[name] for name in usual if name in spelt and spelt[name] not in found.values()]
+        if free:
+            found[column] = free[0]
     return found

@@ -14,7 +14,6 @@ from dpglm.errors import SchemaError
 WHAT: Final = "a pandera DataFrameSchema, or the YAML that its to_yaml() writes"
 _LOWEST: Final = ("greater_than_or_equal_to", "ge", "greater_than", "gt", "in_range", "between")
 _HIGHEST: Final = ("less_than_or_equal_to", "le", "less_than", "lt", "in_range", "between")
-_EDGES: Final = {"min_value": "low", "max_value": "high"}
 
 
 def read(schema: Book | Any) -> tuple[list[Told], str, tuple[str, ...]]:

@@ -113,10 +113,7 @@ def _date(name: str, source: str, form: str, low: Any, high: Any, common: dict[s
             return Told(name, source, "number", reason=reason, **common)
         options = {"date": {"format": form}}
     if form == "any":
-        common["notes"] = [
-            *common["notes"],
-            "dates of any form: those that are not as 2015-03-31 are missing",
-        ]
+        common["notes"].append("dates of any form: those that are not as 2015-03-31 are missing")
     return Told(name, source, "date", low=low, high=high, options=options, **common)
 
 

@@ -116,7 +116,7 @@ def _named(model: Model, name: str) -> list[int]:
     exact = [term for term in model.terms if term.name == name and term.order]
     found = []
     for at, term in enumerate(model.terms):
-        factors = {usage.factor for subterm in term.subterms for usage in subterm}
+        factors = _factors(term)
         if exact:
             goes = _factors(exact[0]) <= factors
         else:

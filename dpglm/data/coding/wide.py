@@ -44,7 +44,7 @@ def wide_layout(model: Model) -> tuple[WideMap, float, tuple[Group, ...]]:
             expected="an intercept, and every product with the terms that it is made of",
             remedy="Merge levels in the schema, or add the terms.",
         )
-    places = [_place(term) for term in wide]
+    places = [term.subterms[0][0].factor for term in wide]
     subsets = (*space.subsets, *((place,) for place in places))
     sizes = [rows.stop - rows.start for rows in space.rows] + [model.factors[at].size for at in places]
     rows = tuple(slice(*ends) for ends in pairwise((0, *accumulate(sizes))))
@@ -71,10 +71,6 @@ def wide_layout(model: Model) -> tuple[WideMap, float, tuple[Group, ...]]:
         norm,
         groups,
     )
-
-
-def _place(term: Term) -> int:
-    return term.subterms[0][0].factor
 
 
 def _without(model: Model, wide: list[Term]) -> tuple[Model, IntVector]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.formula.operations import OPERATIONS, Interval, Undefined, truth
 from dpglm.errors import FormulaError
+from dpglm.typing import encodable
 
 Span: TypeAlias = tuple[int, int]
 Values: TypeAlias = NDArray[np.float64]
@@ -41,7 +42,7 @@ def one_line(formula: str) -> str:
             expected=f"at most {_MOST_CHARACTERS:,}",
             remedy="Use fewer or shorter terms.",
         )
-    if not formula.isascii() and any("\ud800" <= letter <= "\udfff" for letter in formula):
+    if not encodable(formula):
         raise FormulaError(
             "a formula with half a character (a lone surrogate)",
             expected="text of whole characters",

@@ -319,9 +319,7 @@ def _template(factor: Factor, *, short: bool = False) -> Any:
 
     if not isinstance(factor, LevelFactor):
         return np.zeros((1, factor.level_count - 1))
-    levels = list(factor.levels)
-    if short:
-        levels = few_levels(factor)
+    levels = few_levels(factor) if short else list(factor.levels)
     name, *option = factor.contrast or ("Treatment",)
     return C(levels, getattr(patsy, name)(*option), levels=levels)
 

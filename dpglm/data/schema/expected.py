@@ -114,14 +114,11 @@ def checked_level_labels(given: object, labels: Sequence[str]) -> dict[str, str]
     """Words for levels, by the text of the level and in the order of the levels."""
     found = {label_of(level): text for level, text in given.items()} if isinstance(given, Mapping) else {}
     known = {label: found[label] for label in labels if label in found}
-    if not isinstance(given, Mapping) or len(known) < len(given) or not all(map(_is_words, known.values())):
+    words = all(isinstance(text, str) and text for text in known.values())
+    if not isinstance(given, Mapping) or len(known) < len(given) or not words:
         raise SchemaError(
             f"level_labels: {shown(given)}",
             expected="words for levels, each a text beside one of the levels",
             remedy="Write level_labels: {1: student, 2: farmer}, where 1 and 2 are levels.",
         )
     return known
-
-
-def _is_words(text: object) -> bool:
-    return isinstance(text, str) and text != ""

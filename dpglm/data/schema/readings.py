@@ -18,7 +18,7 @@ import numpy as np
 from dpglm.data.schema.dates import DateReading
 from dpglm.data.tables.cells import Blank, Cell, Level, items_of, label_of, numbers_of_cells
 from dpglm.errors import SchemaError, shown
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatVector, encodable
 
 # Stands for a code of missing values among positions of levels.
 MISSING: Final = -2
@@ -131,11 +131,6 @@ def _plain_code(code: Any) -> Any:
         return str.__str__(code)
     code = code.item() if isinstance(code, np.generic) else code
     return float(code) if type(code) is int and 2**63 <= abs(code) <= 2**1000 else code
-
-
-def encodable(text: str) -> bool:
-    """Whether a file can hold the text: half a surrogate pair it cannot."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 @dataclass(frozen=True)

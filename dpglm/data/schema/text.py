@@ -153,9 +153,13 @@ def _used_lines(uses: Mapping[str, ColumnUse], names: Sequence[str]) -> Iterator
         line = PLACEHOLDERS[use.kind]
         yield f"  {key_of(name)}: {line}{';' if '#' in line else '  #'} {use.words}\n"
         if names and name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"; is it {close[0]}?" if close else ""
-            yield f"  # the table has no column {json.dumps(name, ensure_ascii=False)}{hint}\n"
+            yield f"  # the table has no column {json.dumps(name, ensure_ascii=False)}{is_it(name, names)}\n"
+
+
+def is_it(name: str, known: Sequence[str]) -> str:
+    """A question for a name that is not among the known ones; empty where none of these is spelt alike."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; is it {close[0]}?" if close else ""
 
 
 def key_of(name: str) -> str:

@@ -222,6 +222,17 @@ class TermColumns:
         return np.asarray(math.sqrt(self.bound / (factor.bound * number.bound)) * factor.table)
 
 
+def strength_of(strength: float | Literal["cv"] | None, penalty: Penalty) -> float | Literal["cv"] | None:
+    """The strength, said once: in the penalty object or beside it."""
+    if strength is not None and penalty.strength is not None:
+        raise MethodError(
+            "a strength in the penalty object and in strength=",
+            expected="one of the two",
+            remedy="Leave strength= out.",
+        )
+    return strength if penalty.strength is None else penalty.strength
+
+
 def within(value: object, least: float, most: float) -> bool:
     """Whether a value is a number between two others, both included."""
     return isinstance(value, Real) and least <= float(cast(SupportsFloat, value)) <= most

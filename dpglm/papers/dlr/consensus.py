@@ -11,6 +11,7 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
+from dpglm.glm.families import Family
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import expected_information
 from dpglm.methods.base import Ask, Estimate, Problem, require_positive
@@ -168,6 +169,9 @@ class ConsensusMethod(JointMethod):
     graph: Graph | None = None
     c: float | None = None
     coding: Literal["centred", "clipped"] = "centred"
+
+    def default_penalty(self, goal: str, family: Family) -> str:
+        return "none" if goal == "explain" else "l2"
 
     def require_sites(self, sites: tuple[str, ...]) -> None:
         neighbourhoods(self.graph, sites)

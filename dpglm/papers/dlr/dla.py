@@ -18,7 +18,7 @@ from dpglm.mechanisms.folds import fold, mean_loss
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.methods.base import Estimate, Problem, methods
-from dpglm.methods.iterated import require_steps
+from dpglm.methods.iterated import require_steps, require_whole
 from dpglm.methods.joint import Party
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
@@ -144,9 +144,6 @@ class DLA(ConsensusMethod):
 
     name: ClassVar[str] = "dla"
 
-    def default_penalty(self, goal: str, family: Family) -> str:
-        return "none" if goal == "explain" else "l2"
-
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         if privacy is not None:
             raise MethodError(
@@ -156,10 +153,7 @@ class DLA(ConsensusMethod):
             )
         self.require_ridge(problem)
         require_steps(self.rounds, "rounds")
-        if not isinstance(self.folds, int) or not 2 <= self.folds <= 1000:
-            raise MethodError(
-                "folds out of range", expected="a whole number from 2 to 1000", remedy="Use folds=5."
-            )
+        require_whole("folds", self.folds, 2, 1000, "Use folds=5.")
         family, mixing = problem.family, Scaling.of(problem.geometry).mixing
         releases: list[Release] = []
         for start in range(self.folds) if searched(problem) else ():

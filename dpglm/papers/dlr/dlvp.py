@@ -10,7 +10,6 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.families import Family
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.gradient import Gradient
@@ -78,9 +77,6 @@ class DLVP(ConsensusMethod):
     clip: float = 1.0
 
     name: ClassVar[str] = "dlvp"
-
-    def default_penalty(self, goal: str, family: Family) -> str:
-        return "none" if goal == "explain" else "l2"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)

@@ -123,9 +123,8 @@ class DescentState:
         size = int(self._scaling.penalised.sum())
         each = self._first.scale / self._divisor / math.sqrt(self._kept * self.parts)
         deviation = each * self._rows
-        if selects(
-            self._problem
-        ):  # what is large by chance, of the rows or of the noise, is not to be chosen
+        # What is large by chance, of the rows or of the noise, is not to be chosen.
+        if selects(self._problem):
             samples = 1.0 + (1.0 / self._first.rate - 1.0) / self._kept  # their means differ from the table's
             deviation = math.hypot(deviation, math.sqrt(self._rows * samples * self._score_variance(size)))
         level = noise_level(deviation, size)

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.curator.curator import PricedReleases
-from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.methods.base import Ask, Estimate, Problem, budgeted_plan, methods, require_positive
+from dpglm.methods.iterated import require_whole
 from dpglm.papers.stacking.budget_split import BudgetSplit, RidgeModels
 from dpglm.papers.stacking.grouping import (
     Groups,
@@ -64,13 +64,7 @@ class PSTS(Stacking):
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         split = self.budget(problem, privacy)
-        is_integer = isinstance(self.parts, int) and not isinstance(self.parts, bool)
-        if not (is_integer and 2 <= self.parts <= MOST_MODELS):
-            raise MethodError(
-                "parts out of range",
-                expected=f"a whole number from 2 to {MOST_MODELS}",
-                remedy="Use parts=5.",
-            )
+        require_whole("parts", self.parts, 2, MOST_MODELS, "Use parts=5.")
         grouping = whole_rows(problem)
         (mask,) = grouping.masks(problem.geometry)
         model = SubmodelMinimisers((split.alone(problem, mask, self.ridge),), grouping.loadings)

@@ -10,8 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpglm.tables.markup import latex_text, markdown_text
-from dpglm.tables.plain import JOINERS, width
+from dpglm.tables.plain import width
 from dpglm.tables.table import Column, Table, one_line
+from dpglm.typing import JOINERS
 
 NASTY = [
     "<script>alert(1)</script>",
