@@ -102,7 +102,7 @@ def test_a_pure_amount_is_told_without_delta() -> None:
 
 
 def test_what_is_hashed_has_one_spelling() -> None:
-    assert lines._canonical(b="\N{LATIN SMALL LETTER A WITH DIAERESIS}", a=None) == '{"a":null,"b":"\\u00e4"}'
+    assert lines.canonical(b="\N{LATIN SMALL LETTER A WITH DIAERESIS}", a=None) == '{"a":null,"b":"\\u00e4"}'
 
 
 @pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders are files on POSIX systems only")
