@@ -58,7 +58,7 @@ class SharedInformation:
     def noise(self) -> FloatMatrix:
         """Variances of the cells, shape (sites, m, m).
 
-        Of cells that are 0 by nature the mean one: they should not weigh; ones where no site has noise.
+        Of cells that are 0 by nature the mean one: they should not weigh. Of a site without noise rounding.
         """
         found = []
         for model, link in zip(self.models, self.links, strict=True):
@@ -73,14 +73,14 @@ class SharedInformation:
             found.append((across**2).T @ model.cell_variances @ across**2)
         noise = np.array(found)
         typical = noise.mean(axis=(1, 2), keepdims=True)
-        noise = np.where(noise > _ROUNDED * typical, noise, typical)
-        return noise if noise.all() else np.ones_like(noise)
+        exact = _ROUNDED**2 * (self.seen**2).max(axis=(1, 2), keepdims=True)
+        return np.asarray(np.maximum(np.where(noise > _ROUNDED * typical, noise, typical), exact))
 
     @cached_property
     def _settled(self) -> tuple[FloatMatrix, FloatVector, FloatMatrix]:
         """Common information at each site's point, shares, and variances between sites."""
         ones, variance = np.ones((len(self.links), 1, 1)), np.zeros(self.seen.shape[1:])
-        shape, unsure = self._mean(self.seen, ones, variance)
+        shape, _ = self._mean(self.seen, ones, variance)
         expected = np.broadcast_to(shape, self.seen.shape)
         for _ in range(_ROUNDS):
             shares = self._shares(expected)
