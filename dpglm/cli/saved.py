@@ -194,7 +194,6 @@ def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bo
         fits = {name: dpglm.FitResult(record) for name, record in kept_fits(opened).items()}
     table = dpglm.compare(fits, ledger=opened)
     records = {name: fit._record for name, fit in fits.items()}
-    paid = {} if opened is None else {"ledger": opened.state(), "paid_by": paid_lines(records, opened)}
     say(
         as_json,
         lambda: {
@@ -202,7 +201,7 @@ def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bo
             "alarm": table.alarm,
             "fits": {name: result_document(fit) for name, fit in fits.items()},
             "notes": table.notes,
-            **paid,
+            **({} if opened is None else {"ledger": opened.state(), "paid_by": paid_lines(records, opened)}),
         },
         lambda: FORMATS[form](table),
     )

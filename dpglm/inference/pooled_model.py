@@ -205,9 +205,7 @@ def pooled_model(
     shared = SharedInformation(reference, at_centre, links, centres)
     own, mean = reference, np.zeros(size)
     ways = [
-        _Way(
-            _at(model, model.design, likely.design, _first_gap(model.released)), likely.design, np.zeros(size)
-        )
+        _way(model, likely, np.zeros(size), _first_gap(model.released), np.zeros((size, size)))
         for model, likely in zip(at_centre, shared.believed, strict=True)
     ]
     pooled = _weighted(own, ways, links, shifts, shared.shares, apart)
@@ -227,7 +225,7 @@ def pooled_model(
 
 
 def as_released(released: ScoreAndInformation) -> LinearModel:
-    """Of a site among many: what its cells are pulled to would be wrong alike at all of them."""
+    """The model of a site among many: what its cells are pulled to would be wrong alike at all of them."""
     model = LinearModel(released)
     return model.with_design(released.information, model.cells.variances(released.information_scale))
 
@@ -255,7 +253,7 @@ def _way(
     bend = (secant_design(likely, step) - end) @ step
     if left.any():
         bend = bend + _bend(likely, step, left)
-    return _Way(_at(model, model.design + end - likely.design, end, gap), end, bend)
+    return _Way(_at(model, model.design + (end - likely.design), end, gap), end, bend)
 
 
 def _first_gap(released: ScoreAndInformation) -> FloatMatrix:
