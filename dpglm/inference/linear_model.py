@@ -45,7 +45,7 @@ class Spread:
 
     @property
     def hidden(self) -> bool:
-        """Whether noise hides its variation because its declared range is far wider."""
+        """Whether noise hides its variation: its declared range is far wider."""
         return self.seen < LITTLE_SEEN and self.alone < LEAST_ALONE
 
 
@@ -207,22 +207,22 @@ class LinearModel:
     def compromise(self) -> FloatVector:
         r"""Coefficients between the prior, a perturbed minimiser t and the linear model, shape (p,).
 
-        Where noise hides the information matrix, z tells next to nothing, but `minimiser` does. It is taken
-        for an estimate t of its own: with theta ~ N(0, T), t - theta ~ N(0, G) and V^-1 = T^-1 + G^-1,
+        Where noise hides the information, z tells next to nothing, but `minimiser` does. It is taken for an
+        estimate t of its own: with theta ~ N(0, T), t - theta ~ N(0, G) and V^-1 = T^-1 + G^-1,
 
         .. math:: m = V G^{-1} t, \qquad m + V\hat H (\hat H V \hat H + \Omega)^{-1} (z - \hat H m).
 
-        No standard error rests on this: z holds the noise of t, too. Of other releases it is `mean`.
+        H is drawn to that of independent terms, see `ScoreAndInformation.apart`. No standard error rests on
+        this: z holds the noise of t, too. Of other releases it is `mean`.
         """
-        released, prior = self.released, self.released.prior_variance
-        if (ridge := released.own_ridge) is None:
+        prior, (apart, share) = self.released.prior_variance, self.released.apart
+        if (ridge := self.released.own_ridge) is None:
             return self.mean
-        gap = np.minimum(prior, released.score_scale**2 / ridge**2)
-        variance = prior * gap / (prior + gap)
-        first = prior / (prior + gap) * self.minimiser
-        spread = self.design * variance
-        solved = positive_inverse(self.omega + spread @ self.design) @ (self.response - self.design @ first)
-        return np.asarray(first + spread.T @ solved)
+        calm = self.with_design(apart + share * (self.design - apart), share**2 * self.cell_variances)
+        gap = np.minimum(prior, self.released.score_scale**2 / ridge**2)
+        first, spread = prior / (prior + gap) * calm.minimiser, calm.design * (prior * gap / (prior + gap))
+        inverse = positive_inverse(calm.omega + spread @ calm.design)
+        return np.asarray(first + spread.T @ (inverse @ (calm.response - calm.design @ first)))
 
     @property
     def products(self) -> FloatMatrix:

@@ -112,6 +112,24 @@ class ScoreAndInformation:
         return float(np.mean(np.concatenate(others)) / most)
 
     @property
+    def apart(self) -> tuple[FloatMatrix, float]:
+        """The information that independent terms would have, and a share of the distance to the one released.
+
+        The share is what noise does not explain, as Ledoit and Wolf (2004) draw a covariance to a diagonal.
+        """
+        terms, tied = self.term_columns, any(term.kind == "intercept" for term in self.term_columns)
+        widths = np.array([term.stop - term.start for term in terms])
+        usual = np.array([(0.25 if term.kind == "slope" else 1.0) * term.bound for term in terms])
+        each = np.repeat(usual / widths, widths)
+        apart = np.diag(max(float(np.trace(self.information)), 0.0) / each.sum() * each)
+        # Entries that are free: of a factor beside an intercept only the totals of its levels.
+        within = widths[[tied and term.kind == "levels" for term in terms]]
+        free = (self.size * (self.size + 1) - (within * (within + 1)).sum()) / 2.0
+        distance = float(((self.information - apart) ** 2).sum())
+        signal = max(distance - float(free * self.information_scale**2), 0.0)
+        return apart, signal / max(distance, np.finfo(np.float64).tiny)
+
+    @property
     def prior_variance(self) -> FloatVector:
         """Declared prior variances of the coded coefficients, shape (p,)."""
         return np.concatenate([term.prior**2 for term in self.term_columns])

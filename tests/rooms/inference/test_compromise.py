@@ -12,6 +12,7 @@ import dpglm
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.mechanisms.span import Span
 from dpglm.typing import FloatMatrix, FloatVector
 from studies.paired import auc
 
@@ -70,11 +71,14 @@ def test_where_the_information_tells_all_it_is_the_posterior_mean() -> None:
     np.testing.assert_allclose(known.compromise, CENTRE, rtol=1e-3)
 
 
-@pytest.mark.parametrize("noise", [0.1, 10.0])
+@pytest.mark.parametrize("noise", [0.1, 2.0, 10.0])
 def test_it_is_the_mean_of_the_prior_given_both_reports(noise: float) -> None:
-    """Bayes in one step of six equations, instead of two steps of three."""
-    one = model(np.array([[40.0, 5.0, 1.0], [5.0, 30.0, 2.0], [1.0, 2.0, 20.0]]), noise)
-    released = one.released
+    """Bayes in one step of six equations, instead of two steps of three; of a matrix less its noise."""
+    information = np.array([[40.0, 5.0, 1.0], [5.0, 30.0, 2.0], [1.0, 2.0, 20.0]])
+    one = model(information, noise)
+    apart, share = one.released.apart
+    assert (share > 0.99, share == 0.0) == (noise == 0.1, noise == 10.0)
+    released, one = one.released, model(apart + share * (information - apart), share * noise)
     gap = np.minimum(released.prior_variance, released.initial_variance)
     design = np.vstack([np.eye(3), one.design])
     errors = np.zeros((6, 6))
@@ -82,7 +86,26 @@ def test_it_is_the_mean_of_the_prior_given_both_reports(noise: float) -> None:
     weights = design.T @ np.linalg.inv(errors)
     precision = weights @ design + np.diag(1.0 / released.prior_variance)
     expected = np.linalg.solve(precision, weights @ np.concatenate([CENTRE, one.response]))
-    np.testing.assert_allclose(one.compromise, expected, rtol=1e-9)
+    np.testing.assert_allclose(LinearModel(released).compromise, expected, rtol=1e-9)
+
+
+def test_independent_terms_share_the_information_by_their_lengths() -> None:
+    """And what noise alone explains of the distance to them is its variance in all entries that are free."""
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": random.normal(size=200).clip(-4, 4), "y": random.integers(0, 2, 200)})
+    frame = frame.assign(g=random.choice(list("abcd"), 200), h=random.choice(["m", "n"], 200))
+    schema = {"x": (-4, 4), "g": list("abcd"), "h": ["m", "n"], "y": [0, 1]}
+    fit = dpglm.fit("y ~ x + g + h", frame, schema=schema, privacy=(1.0, 1e-6), seed=1, progress=False)
+    other = random.normal(size=(6, 6))
+    information, scale = 50.0 * np.eye(6) + other + other.T, 0.5
+    released = replace(fit._record.released, information=information, information_scale=scale)
+    apart, share = released.apart
+    assert np.trace(apart) == pytest.approx(np.trace(information))
+    assert np.all(apart == np.diag(np.diag(apart)))
+    explained = (1.0 - share) * ((information - apart) ** 2).sum()
+    assert explained == pytest.approx(Span(released.term_columns).dimension * scale**2)
+    exact = replace(released, information_scale=0.0)
+    assert exact.apart[1] == 1.0
 
 
 def test_releases_without_a_minimiser_have_the_posterior_mean() -> None:
