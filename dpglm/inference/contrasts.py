@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincc, ndtr
@@ -19,12 +19,24 @@ from dpglm.inference.linear_model import (
 )
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# A coefficient is reported with a standard error if the released information says more about it than noise
-# alone would, its standard error is below this share of the declared scale, and the other coefficients, which
-# are only known through the declared prior, make no more than this share of its variance.
-LEAST_SIGNAL: Final = 8.0
-MOST_SHARE_OF_SCALE: Final = 0.5
-MOST_ADJUSTMENT: Final = 0.35
+
+class Limits(NamedTuple):
+    """When a coefficient has a standard error.
+
+    The information says so many times as much about it as noise alone would; its standard error is at most
+    this share of its prior scale and, beside what linearity leaves out, `WIDEST` of that before it grew; and
+    the other coefficients, of which only the prior is known, make no more than this share of its variance.
+    """
+
+    signal: float
+    share_of_scale: float
+    adjustment: float
+
+
+# Of linear regression, whose first point is drawn by priors itself, so that nothing shows that they are too
+# tight; and of models with a curvature. What they were set on is in ``docs/methods.md``.
+LINEAR, CURVED = Limits(8.0, 0.5, 0.35), Limits(3.0, 0.6, 0.7)
+WIDEST: Final = 3.0
 # Below it, information in units of the noise says nothing of how much more would be enough.
 LEAST_FACTOR: Final = 0.1
 
@@ -210,20 +222,23 @@ def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
     """
     if contrasts.model.released.exact:
         return (IntervalDecision(True),) * len(contrasts.rows)
-    model, scale = contrasts.model, np.sqrt(contrasts.prior)
-    deviations, alike = np.sqrt(contrasts.linear_variances), np.ones(len(scale))
+    model = contrasts.model
+    limits = CURVED if model.released.third_derivative_bound else LINEAR
+    deviations = np.sqrt(contrasts.linear_variances / contrasts.prior) / limits.share_of_scale
+    alike = np.ones(len(deviations))
+    widest = contrasts.deviations / (WIDEST * np.sqrt((contrasts.rows**2) @ model.usual_variance))
     share = contrasts.first_order[:, 3] / contrasts.linear_variances
     masked = ((one.label, LEAST_ALONE / max(one.alone, LEAST_FACTOR)) for one in model.masking)
     with np.errstate(divide="ignore"):
         tests = (
-            ("noise hides its variation", np.sqrt(LEAST_SIGNAL / contrasts.signal)),
-            ("too wide against the declared scale", deviations / (MOST_SHARE_OF_SCALE * scale)),
-            ("cannot be told from the other terms", np.sqrt(share / MOST_ADJUSTMENT)),
+            ("noise hides its variation", np.sqrt(limits.signal / contrasts.signal)),
+            ("too wide against the declared scale", np.maximum(deviations, widest)),
+            ("cannot be told from the other terms", np.sqrt(share / limits.adjustment)),
             ("noise hides the information of single sites", alike / max(model.clarity, LEAST_FACTOR)),
             *((f"noise hides how much {label} varies", alike * times) for label, times in masked),
         )
     decisions = []
-    for j in range(len(scale)):
+    for j in range(len(alike)):
         failed = [(reason, float(factor[j])) for reason, factor in tests if not factor[j] <= 1.0]
         worst = max(factor for _, factor in failed) if failed else 1.0
         decisions.append(IntervalDecision(not failed, failed[0][0] if failed else "", worst))

@@ -36,6 +36,8 @@ _SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
 USUALLY_SEEN: Final = 0.5
 LEAST_SEEN: Final = 1e-3
 HIDDEN_SCALE: Final = 3.0
+# Ridge of a step that only finds prior scales, in deviations of the noise of the information's diagonal.
+STEP_RIDGE: Final = 0.3
 # Keeps a covariance whose parts differ by more than 16 digits positive.
 _JITTER = 1e-13
 _KINDS = ("slope", "levels", "other")
@@ -97,17 +99,17 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
 
     A large effect would count as hardly possible otherwise, and bias its neighbours. A term's size is the
     root mean square of its estimates in prior scales, what noise alone adds taken off; columns of a term grow
-    together. The intercept keeps its scale. Normal equations of one release have no estimate but the
-    posterior mean. Post-processing: it costs no privacy.
+    together. The intercept keeps its scale. A point that priors have drawn is left by one step: where effects
+    cancel in columns that say much the same, it shows neither. Normal equations of one release have no
+    estimate but the posterior mean. Post-processing: it costs no privacy.
     """
-    released = model.released
+    released, own = model.released, model.released.own_ridge
     if not released.centre.any():
         return grown(released, model.mean**2)
-    alone = released.score_scale / np.sqrt(released.initial_variance)
-    ridge = alone if released.ridge is None else released.ridge
+    ridge = np.full(released.size, STEP_RIDGE * released.information_scale) if own is None else own
     inverse = positive_inverse(model.positive_design + np.diag(ridge))
-    squares = model.minimiser**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
-    return grown(released, squares)
+    found = released.centre + inverse @ released.score if own is None else model.minimiser
+    return grown(released, found**2 - released.score_scale**2 * (inverse**2).sum(axis=0))
 
 
 def interval_model(released: ScoreAndInformation) -> LinearModel:
@@ -125,7 +127,8 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     if released.exact:  # nothing rests on a prior, and nothing moves
         return LinearModel(released, np.zeros((released.size, released.size)))
     at_centre = LinearModel(released)
-    own = with_own_scales(at_centre.like(with_seen_spreads(at_centre)))
+    usual = with_seen_spreads(at_centre)
+    own = with_own_scales(at_centre.like(usual))
     at_centre = declared = LinearModel(own)
     step, change, reach = np.zeros(released.size), np.zeros(released.size), 1.0
     for _ in range(_STEPS_OF_COUNTS if released.exponential else _STEPS if released.logistic else 0):
@@ -141,7 +144,8 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
         own = grown(own, declared.mean**2)
         declared = declared.like(own)
     learned = declared.like(fitted_scales(declared))
-    return declared.like(own, 0.5 * (declared.products + learned.products))
+    gap = 0.5 * (declared.products + learned.products)
+    return declared.like(own, gap, usual_variance=usual.prior_variance)
 
 
 def _factors(model: LinearModel) -> dict[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, assert_never
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,9 +59,8 @@ class LinearModel:
     -----
     The error is ``-S - b + E(t - theta)``: sampling score, noise of the estimate, noise of the information
     matrix. Its covariance is ``dispersion * H+ + score_scale^2 I + A'[V o D + diag(V diag D)]A``. H+ is H
-    with eigenvalues floored at 0 (the only place where positivity is forced) and A maps cells to coded
-    columns. V holds the variances of the cells of H, D = A Delta A' and Delta is the mean of
-    (t - theta)(t - theta)', found in a few rounds under the declared prior.
+    with eigenvalues floored at 0 and A maps cells to coded columns. V holds the variances of the cells of H,
+    D = A Delta A' and Delta is the mean of (t - theta)(t - theta)', found in a few rounds under the prior.
     """
 
     released: ScoreAndInformation
@@ -87,6 +86,11 @@ class LinearModel:
     def cells(self) -> Cells:
         """Cells of the coded columns."""
         return Cells(self.released.term_columns)
+
+    @cached_property
+    def usual_variance(self) -> FloatVector:
+        """Prior variances before they grew with estimates, shape (p,)."""
+        return self.released.prior_variance
 
     @cached_property
     def _shrunk(self) -> tuple[FloatMatrix, FloatMatrix]:
@@ -156,7 +160,7 @@ class LinearModel:
 
     @property
     def clarity(self) -> float:
-        """See `PooledModel`; infinite where there is one release, whose numbers are judged one by one."""
+        """See `PooledModel`; infinite where there is one release."""
         return np.inf
 
     @cached_property
@@ -272,8 +276,7 @@ class LinearModel:
     def omega_at(self, coded: FloatVector) -> FloatMatrix:
         """The same where theta is known, shape (p, p).
 
-        The information's noise is multiplied with t - theta. The mean of that under the prior, in `omega`, is
-        far larger where many columns say the same: 21 such columns hid predictors of an area of .83.
+        The noise is multiplied with t - theta: far less than under the prior where columns say the same.
         """
         away = self.released.centre - coded
         return self.omega - self.noise + self.information_noise(np.outer(away, away))
@@ -289,8 +292,7 @@ def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: Arra
     is the maximum likelihood estimate, and the estimate is t.
 
     ``units``, shape (p, k), are coded coefficients per unit of each function; ``covariance``, shape (k, k),
-    is that of their estimates, sampling left out. The answer, ``3/4 (third_derivative_bound s)^2 v`` for one
-    function, is the same for functions that span the same space.
+    is that of their estimates, sampling left out. Functions that span the same space have the same answer.
     """
     moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
     width = sum(np.sqrt(max(_widest(term, moved), 0.0)) for term in model.released.term_columns)
@@ -313,17 +315,13 @@ def linearisation_errors(model: LinearModel, units: FloatMatrix, variances: Floa
 def _widest(term: TermColumns, moved: FloatMatrix) -> float:
     """Largest variance of what a difference of two rows in this term adds to their predictors."""
     inside = moved[term.columns, term.columns]
-    match term.kind:
-        case "intercept" | "slope":  # moved from nothing; from one end of the range to the other
-            return float(term.table[0, 0] ** 2 * inside[0, 0])
-        case "levels":
-            among = term.table @ inside @ term.table.T
-            variances = np.diag(among)
-            return float((variances[:, None] + variances - 2.0 * among).max())
-        case "other":
-            return 4.0 * term.bound * float(np.linalg.eigvalsh(inside)[-1])
-        case unreachable:
-            assert_never(unreachable)
+    if term.kind == "other":
+        return 4.0 * term.bound * float(np.linalg.eigvalsh(inside)[-1])
+    among = term.table @ inside @ term.table.T
+    if term.kind != "levels":  # moved from nothing; from one end of the range to the other
+        return float(among[0, 0])
+    variances = np.diag(among)
+    return float((variances[:, None] + variances - 2.0 * among).max())
 
 
 def positive_part(matrix: FloatMatrix) -> FloatMatrix:

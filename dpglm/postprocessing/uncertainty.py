@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.inference.contrasts import LEAST_SIGNAL, MOST_ADJUSTMENT, MOST_SHARE_OF_SCALE, Contrasts
+from dpglm.inference.contrasts import CURVED, LINEAR, Contrasts
 from dpglm.inference.linear_model import MOST_MOVED
 from dpglm.inference.score_and_information import OWN_SCALE
 from dpglm.postprocessing.intervals import listed
@@ -21,12 +21,13 @@ from dpglm.tables.table import plain_number
 from dpglm.typing import FloatMatrix, FloatVector
 
 RULE = (
-    f"the released numbers say {LEAST_SIGNAL:g} times as much about the coefficient as noise alone, or more",
-    f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its prior scale: the declared or default "
-    f"one, or {OWN_SCALE:g} times its estimate where that is more; of a number that varies less than it is "
-    "coded for, a larger one",
+    f"the released numbers say {CURVED.signal:g} times as much about the coefficient as noise alone, in "
+    f"linear regression {LINEAR.signal:g} times, or more",
+    f"its standard error is no more than {CURVED.share_of_scale:g} of its prior scale, in linear regression "
+    f"{LINEAR.share_of_scale:g}: the declared or default one, or {OWN_SCALE:g} times its estimate where that "
+    "is more; of a number that varies less than it is coded for, a larger one",
     "the other coefficients, of which only the prior is known, make no more than "
-    f"{100 * MOST_ADJUSTMENT:.0f} % of its variance",
+    f"{100 * CURVED.adjustment:.0f} % of its variance, in linear regression {100 * LINEAR.adjustment:.0f} %",
     "no number that noise hides within its declared range may move predictors by a standard deviation of "
     f"more than {MOST_MOVED:g}",
 )

@@ -55,7 +55,7 @@ def test_only_the_rare_level_has_no_standard_error_and_every_column_says_so():
     assert not frame.loc[RARE, "reliable"]
     assert frame.loc[[RARE], ["conf_low", "conf_high"]].notna().all(axis=None)
     assert frame.loc[GIVEN, absent].notna().all(axis=None)
-    assert frame.loc[RARE, "reason"] == "too wide against the declared scale; n or epsilon x 1.5"
+    assert frame.loc[RARE, "reason"] == "too wide against the declared scale; n or epsilon x 1.3"
     assert set(frame.loc[GIVEN, "reason"]) == {""}
     assert FIT.cov_params().loc[RARE].isna().all()
     assert FIT.cov_params().loc[GIVEN, GIVEN].notna().all(axis=None)
@@ -129,7 +129,7 @@ def test_penalised_coefficients_and_debiased_ones_are_told_apart():
 def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
     text = " ".join(str(FIT.summary()).split())
     assert "95 %, noise-aware GLS on the released information matrix, 50 % of the budget" in text
-    assert "No standard error (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.5)." in text
+    assert "No standard error (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.3)." in text
     assert "how many times the rows, or the epsilon, a standard error would take" in text
     assert "merge the level with another by declaration" in text
     assert mergeable(FIT._record).tolist() == [False, True, True, True, False, False]
