@@ -36,7 +36,7 @@ class Limits(NamedTuple):
 # Of linear regression, whose first point is drawn by priors itself, so that nothing shows that they are too
 # tight; and of models with a curvature. What they were set on is in ``docs/methods.md``.
 LINEAR, CURVED = Limits(8.0, 0.5, 0.35), Limits(3.0, 0.6, 0.7)
-WIDEST: Final = 3.0
+WIDEST: Final = 2.0
 # Below it, information in units of the noise says nothing of how much more would be enough.
 LEAST_FACTOR: Final = 0.1
 
