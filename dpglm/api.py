@@ -244,7 +244,7 @@ def plan(
     Examples
     --------
     >>> import dpglm
-    >>> jobs = {"levels": ["office", "care", "mine", "sea"], "shares": [0.6, 0.37, 0.02, 0.01]}
+    >>> jobs = {"levels": ["office", "care", "mine", "sea"], "shares": [0.6, 0.38, 0.016, 0.004]}
     >>> schema = {"ill": ["no", "yes"], "age": {"bounds": (18, 90), "mean": 50, "sd": 15}, "job": jobs}
     >>> plan = dpglm.plan("ill ~ age + job", schema, n=4000, privacy=(1.0, 1e-6), penalty="none")
     >>> plan.expected().printed

@@ -21,7 +21,7 @@ from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.sources import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families.base import families
-from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.contrasts import LINEAR, Contrasts
 from dpglm.inference.interval_model import interval_model
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
@@ -68,7 +68,8 @@ def knowing(schema: Schema, frame, names) -> Schema:  # a DataFrame
 def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "binomial", fits: int = 3):
     """Expected standard errors over the median of those of a few seeded fits, without the intercept.
 
-    Also which share of the fits tells of each of these coefficients.
+    Also which share of the fits tells of each of these coefficients, and not mostly by the priors of others:
+    those of columns that overlap follow from how much they do, and expectations take them as independent.
     """
     model = parse(formula, schema)
     budget = dpglm.Privacy(epsilon, 1e-6, relation="add-remove")
@@ -92,8 +93,10 @@ def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "b
             seed=seed,
             progress=False,
         )
-        errors.append(Contrasts(interval_model(fit._record.released), fit._record.user_from_coded).deviations)
-        told.append(fit.tidy()["reliable"].to_numpy())
+        contrasts = Contrasts(interval_model(fit._record.released), fit._record.user_from_coded)
+        errors.append(contrasts.deviations)
+        by_others = contrasts.first_order[:, 3] / contrasts.linear_variances
+        told.append(fit.tidy()["reliable"].to_numpy() & (by_others <= LINEAR.adjustment))
     return (study.std_error / np.median(errors, axis=0))[1:], np.mean(told, axis=0)[1:]
 
 

@@ -282,6 +282,8 @@ FAR = {
         ("y ~ u + I(u**2)", ("u", "I(u ** 2)")),  # in float32, a parabola so far from 0 is a line
         ("y ~ t * g + I(t**2):g", ("t", "I(t ** 2)")),
         ("y ~ I(t**2) + u", ("I(t ** 2)", "u")),
+        ("y ~ z + I(z**2) + I(z**3) + g", ("z",)),
+        ("y ~ z + I(z**3)", ("z", "I(z ** 3)")),  # of little use without the square
         ("y ~ x + x:z", ()),  # z has no column of its own, and x:z needs it once x is centred elsewhere
         ("y ~ x + g:x", ()),
         ("y ~ x + z:g + g", ("x", "z")),
@@ -314,9 +316,29 @@ def test_standardised_rows_are_a_linear_map_of_coded_ones(formula: str, names: t
         np.testing.assert_array_equal(one.prior, another.prior)
 
 
+def test_powers_of_a_number_are_polynomials_that_tell_nothing_of_each_other() -> None:
+    """Those of Hermite, of the number in standard deviations; a cube too far from 0 is a number itself."""
+    far = Coding.of(parse("y ~ t + I(t**2) + I(t**3)", dpglm.Schema.of(FAR)))
+    assert far.standardisable == ("t", "I(t ** 3)")
+    coding = Coding.of(parse("y ~ z + I(z**2) + I(z**3)", dpglm.Schema.of(FAR)))
+    z = np.random.default_rng(1).uniform(-1.0, 1.5, 50)
+    other = coding.standardised({"z": (0.9, 0.3)}, 1.0)
+    rows, away = other.coded({"z": z})[0], (z - 0.9) / 0.3
+    expected = {
+        "z": away,
+        "I(z ** 2)": (away**2 - 1.0) / math.sqrt(2.0),
+        "I(z ** 3)": (away**3 - 3.0 * away) / math.sqrt(6.0),
+    }
+    unit = rows[0, next(term.start for term in other.term_columns if term.label == "z")] / away[0]
+    for label, values in expected.items():
+        (place,) = (term.start for term in other.term_columns if term.label == label)
+        np.testing.assert_allclose(rows[:, place], unit * values, rtol=1e-9, atol=1e-9 * abs(unit))
+
+
 @pytest.mark.parametrize(
     "formula",
     [
+        "y ~ z + I(z**2) + I(z**3)",
         "y ~ t * u * g",
         "y ~ x + x:z",
         "y ~ t * u * x * z",

@@ -5,7 +5,9 @@ of these is a sum of products of some of the c, so that rows are mapped linearly
 
 The square of a number that is a column too is hardly anything but that number again, where it lies far from
 0. Its coordinate is that of (z^2 - 1) / sqrt 2, z the number in standard deviations. With x^2 around
-m^2 + s^2, in units of sqrt 2 s^2, that is the coordinate of x^2 less sqrt 2 m / s times that of x.
+m^2 + s^2, in units of sqrt 2 s^2, that is the coordinate of x^2 less sqrt 2 m / s times that of x. So it is
+with (z^3 - 3 z) / sqrt 6 for a cube beside both: with x^3 around m^3 + 3 m s^2, in units of sqrt 6 s^3, it is
+the coordinate of x^3 less sqrt 3 m / s times that of x^2, plus sqrt 1.5 (m^2 / s^2 - 1) times that of x.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ _MOST_NUMBERS: Final = 4
 # Where three numbers or more are multiplied a standard deviation is taken to be at least this share of the
 # declared range: float32 products of narrower ones would not hold what is told apart.
 _LEAST_SHARE: Final = 0.01
-# A number may lie so many declared ranges from 0 where its square is told apart from it. Beyond, float32 rows
-# do not hold the difference.
-_FARTHEST: Final = 64.0
+# A number may lie so many declared ranges from 0 where its square, and its cube, is told apart from it.
+# Beyond, float32 rows do not hold the difference.
+_FARTHEST: Final = {2.0: 64.0, 3.0: 4.0}
 
 
 def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
@@ -37,22 +39,23 @@ def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
     if not all(group.plain for group in groups):
         return ()
     subsets = {group.subset for group in groups}
-    numbers = _numbers(model)
+    kept, numbers = {frozenset(subset) for subset in subsets}, _numbers(model)
     if () not in subsets or _multiplied(groups, model) > _MOST_NUMBERS:
         return ()
     free = [
         at
         for at in numbers
-        if (at,) in subsets and all(_without(subset, at) in subsets for subset in subsets if at in subset)
+        if (at,) in subsets and all({*subset} - {at} in kept for subset in subsets if at in subset)
     ]
-    derived = _squares(groups, model, {model.factors[at].name for at in free})
+    derived = _powers(groups, model, {model.factors[at].name for at in free})
     names = [model.factors[at].name for at in free if at not in derived]
     return tuple(group.label for group in groups if group.kind == "slope" and group.label in names)
 
 
 def least_share(groups: tuple[Group, ...], model: Model) -> float:
     """Of the declared range, which a standard deviation is taken to be at the least; 0 with few products."""
-    return 0.0 if _multiplied(groups, model) <= 2 else _LEAST_SHARE
+    powers = _powers(groups, model, {factor.name for factor in model.factors}).values()
+    return _LEAST_SHARE if _multiplied(groups, model) > 2 or any(power > 2 for _, power in powers) else 0.0
 
 
 def _numbers(model: Model) -> list[int]:
@@ -64,38 +67,41 @@ def _multiplied(groups: tuple[Group, ...], model: Model) -> int:
     return max(len(set(group.subset) & set(_numbers(model))) for group in groups)
 
 
-def _squares(groups: tuple[Group, ...], model: Model, names: Collection[str]) -> dict[int, int]:
-    """Factors that are squares of these numbers, in no product, and the factors of which they are."""
+def _powers(groups: tuple[Group, ...], model: Model, names: Collection[str]) -> dict[int, tuple[int, int]]:
+    """Factors in no product that are squares of these numbers, or cubes beside them: of which, and 2 or 3."""
     found = {}
     alone = {group.subset[0] for group in groups if len(group.subset) == 1}
     alone -= {at for group in groups if len(group.subset) > 1 for at in group.subset}
-    places = {
-        factor.expression: at
+    bases = {
+        factor.expression: (at, factor)
         for at, factor in enumerate(model.factors)
-        if isinstance(factor, NumericFactor) and factor.name in names and _near(factor)
+        if isinstance(factor, NumericFactor) and factor.name in names
     }
     for at in alone:
         expression = model.factors[at].expression
-        base, power = expression.args if expression.op == "power" else (None, None)
-        if power is not None and power.op == "constant" and power.value == 2.0 and base in places:
-            found[at] = places[base]
-    return found
-
-
-def _near(factor: NumericFactor) -> bool:
-    """Whether it is declared near enough to 0, in declared ranges."""
-    return max(abs(factor.low), abs(factor.high)) <= _FARTHEST * (factor.high - factor.low)
+        of, power = expression.args if expression.op == "power" else (None, None)
+        if of in bases and power is not None and power.op == "constant" and power.value in _FARTHEST:
+            base, factor = bases[of]
+            if max(abs(factor.low), abs(factor.high)) <= _FARTHEST[power.value] * (factor.high - factor.low):
+                found[at] = base, int(power.value)
+    squared = {base for base, power in found.values() if power == 2}
+    return {at: (base, power) for at, (base, power) in found.items() if base in squared}
 
 
 def standardised(
     groups: tuple[Group, ...], model: Model, moments: Mapping[str, tuple[float, float]], longer: float
 ) -> tuple[Model, float, tuple[Group, ...]]:
     """The model in these means and standard deviations, the norm of its rows, and their groups."""
-    squares = _squares(groups, model, moments)
-    known = dict(moments)
-    for square, at in squares.items():
-        mean, deviation = moments[model.factors[at].name]
-        known[model.factors[square].name] = mean**2 + deviation**2, math.sqrt(2.0) * deviation**2
+    powers = _powers(groups, model, moments)
+    squares, known, less = {base: at for at, (base, power) in powers.items() if power == 2}, dict(moments), {}
+    for at, (base, power) in powers.items():
+        mean, deviation = moments[model.factors[base].name]
+        away, square = mean / deviation, mean**2 + deviation**2
+        around = square if power == 2 else mean * (square + 2.0 * deviation**2)
+        known[model.factors[at].name] = around, math.sqrt(math.factorial(power)) * deviation**power
+        less[at] = {base: -math.sqrt(2.0) * away}
+        if power == 3:
+            less[at] = {squares[base]: -math.sqrt(3.0) * away, base: math.sqrt(1.5) * (away**2 - 1.0)}
     factors = tuple(
         NumericFactor(
             factor.name, factor.expression, factor.effect, factor.low, factor.high, known[factor.name]
@@ -106,16 +112,15 @@ def standardised(
     )
     other = replace(model, factors=factors)
     rows, subsets = zip(*((slice(group.start, group.stop), group.subset) for group in groups), strict=True)
-    space = Space(factors, subsets, rows, np.zeros((groups[-1].stop, model.size)))
-    norm, made = whole(other, space, longer)
+    norm, made = whole(other, Space(factors, subsets, rows, np.zeros((groups[-1].stop, model.size))), longer)
     places = {group.subset: group for group in made}
-    for square, at in squares.items():
-        mean, deviation = moments[model.factors[at].name]
-        group, base = places[(square,)], places[(at,)].products[0]
-        less = -math.sqrt(2.0) * mean / deviation * group.products[0].scale
-        if less == 0.0:
-            continue
-        places[(square,)] = replace(group, products=(group.products[0], replace(base, scale=less, prior=0.0)))
+    first = {at: places[at,].products[0] for at in [*less, *squares]}
+    for at, others in less.items():
+        own = first[at]
+        more = [
+            replace(first[of], scale=times * own.scale, prior=0.0) for of, times in others.items() if times
+        ]
+        places[at,] = replace(places[at,], products=(own, *more))
     return other, norm, tuple(places.values())
 
 
@@ -126,14 +131,13 @@ def affine_maps(
     there, back = _map(before, after, model, other), _map(after, before, other, model)
     if all(len(group.products) == 1 for group in after):
         return there, back
-    sheared, straight = np.eye(before[-1].stop), np.eye(before[-1].stop)
+    sheared = np.eye(before[-1].stop)
     starts = {group.subset: group for group in after}
     for group in after:
-        for product in group.products[1:]:  # of the square of another column
+        for product in group.products[1:]:  # of a power of another column
             base = starts[tuple(part.factor for part in product.parts)]
-            times = product.scale / base.products[0].scale
-            sheared[group.start, base.start], straight[group.start, base.start] = times, -times
-    return sheared @ there, back @ straight
+            sheared[group.start, base.start] = product.scale / base.products[0].scale
+    return sheared @ there, back @ np.linalg.inv(sheared)
 
 
 def _map(before: tuple[Group, ...], after: tuple[Group, ...], model: Model, other: Model) -> FloatMatrix:
@@ -175,7 +179,3 @@ def _affine(factor: object, other: object) -> tuple[float, float]:
     if not isinstance(factor, NumericFactor) or not isinstance(other, NumericFactor):
         return 1.0, 0.0
     return factor.unit / other.unit, (factor.middle - other.middle) / other.unit
-
-
-def _without(subset: Subset, at: int) -> Subset:
-    return tuple(index for index in subset if index != at)

@@ -44,7 +44,7 @@ def test_without_a_penalty_there_is_one_estimate() -> None:
 def test_missing_intervals_have_a_reason_a_factor_and_the_rule_beside_them() -> None:
     read = Page(render(interval()))
     (row,) = table(read, "Coefficients without a standard error")
-    assert row == [RARE, "too wide against the declared scale", "1.5"]
+    assert row == [RARE, "too wide against the declared scale", "1.3"]
     assert all(words in read.visible for words in RULE)
     assert "merged with another by declaration" in read.visible
 
