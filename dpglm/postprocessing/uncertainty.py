@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.inference.contrasts import CURVED, LINEAR, Contrasts
+from dpglm.inference.contrasts import CURVED, LINEAR, WIDEST, Contrasts
 from dpglm.inference.linear_model import MOST_MOVED
 from dpglm.inference.score_and_information import OWN_SCALE
 from dpglm.postprocessing.intervals import listed
@@ -25,7 +25,7 @@ RULE = (
     f"linear regression {LINEAR.signal:g} times, or more",
     f"its standard error is no more than {CURVED.share_of_scale:g} of its prior scale, in linear regression "
     f"{LINEAR.share_of_scale:g}: the declared or default one, or {OWN_SCALE:g} times its estimate where that "
-    "is more; of a number that varies less than it is coded for, a larger one",
+    f"is more; larger for a number that varies less than it is coded for; {WIDEST:g} of the first at most",
     "the other coefficients, of which only the prior is known, make no more than "
     f"{100 * CURVED.adjustment:.0f} % of its variance, in linear regression {100 * LINEAR.adjustment:.0f} %",
     "no number that noise hides within its declared range may move predictors by a standard deviation of "
