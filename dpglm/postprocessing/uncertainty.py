@@ -25,7 +25,7 @@ RULE = (
     f"linear regression {LINEAR.signal:g} times, or more",
     f"its standard error is no more than {CURVED.share_of_scale:g} of its prior scale, in linear regression "
     f"{LINEAR.share_of_scale:g}: the declared or default one, or {OWN_SCALE:g} times its estimate where that "
-    f"is more; larger for a number that varies less than it is coded for; {WIDEST:g} of the first at most",
+    f"is more; larger for a number that varies less than it is coded for; not above {WIDEST:g} of the first",
     "the other coefficients, of which only the prior is known, make no more than "
     f"{100 * CURVED.adjustment:.0f} % of its variance, in linear regression {100 * LINEAR.adjustment:.0f} %",
     "no number that noise hides within its declared range may move predictors by a standard deviation of "
