@@ -18,7 +18,7 @@ from dpglm.spec.arguments import number_of, row_count_of
 from dpglm.spec.joint import require_disjoint
 from dpglm.spec.model_spec import ModelSpec
 from dpglm.spec.plan import Plan
-from dpglm.spec.site_names import MOST_SITES, require_site_names
+from dpglm.spec.site_names import MOST_SITES, is_plain, require_site_names
 
 LONGEST_RUN: Final = 80
 # A plan, a specification, or a file of the text that `ModelSpec.to_json` gives.
@@ -125,8 +125,7 @@ def site_of(site: object) -> str:
 
 def run_of(run: object) -> str:
     """The name of a run: public words, the same on all sides and at each try."""
-    plain = isinstance(run, str) and run.isprintable() and " ".join(run.split()) == run
-    if not plain or not 1 <= len(str(run)) <= LONGEST_RUN:
+    if not is_plain(run, LONGEST_RUN):
         raise ExchangeError(
             f"a run of type {type(run).__name__}, or one that is empty, too long or unprintable",
             expected=f"1 to {LONGEST_RUN} printable characters, the same on all sides",

@@ -207,7 +207,7 @@ def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[fl
 class IntervalDecision:
     """Whether a coefficient has a standard error, a test and an interval that rests on them, and why not."""
 
-    reported: bool  # True if all three tests hold
+    reported: bool  # True if all tests hold
     reason: str = ""  # the first test that fails, in words
     factor: float = 1.0  # by how much the rows, or epsilon, would have to grow for that test to hold
 
@@ -215,19 +215,18 @@ class IntervalDecision:
 def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
     """A decision for each function; from released and declared numbers only.
 
-    Standard errors here are those of the linear model itself, which is what the tests were measured with. The
-    factor treats the standard error as falling like 1 / (n epsilon), which it does where noise dominates.
-    Nothing is reported beside a number that masks others, see `LinearModel.masking`, or of sites that are not
-    clear, see `PooledModel.clarity`. Without noise every function has a standard error.
+    Standard errors, but against `WIDEST`, are those of the linear model itself. The factor treats them as
+    falling like 1 / (n epsilon), which they do where noise dominates. Nothing is reported beside a number
+    that masks others, see `LinearModel.masking`, or of sites that are not clear, see `PooledModel.clarity`.
     """
     if contrasts.model.released.exact:
         return (IntervalDecision(True),) * len(contrasts.rows)
     model = contrasts.model
     limits = CURVED if model.released.third_derivative_bound else LINEAR
     deviations = np.sqrt(contrasts.linear_variances / contrasts.prior) / limits.share_of_scale
-    alike = np.ones(len(deviations))
     widest = contrasts.deviations / (WIDEST * np.sqrt((contrasts.rows**2) @ model.usual_variance))
     share = contrasts.first_order[:, 3] / contrasts.linear_variances
+    alike = np.ones_like(share)
     masked = ((one.label, LEAST_ALONE / max(one.alone, LEAST_FACTOR)) for one in model.masking)
     with np.errstate(divide="ignore"):
         tests = (
@@ -238,9 +237,9 @@ def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
             *((f"noise hides how much {label} varies", alike * times) for label, times in masked),
         )
     decisions = []
-    for j in range(len(alike)):
+    for j in range(len(share)):
         failed = [(reason, float(factor[j])) for reason, factor in tests if not factor[j] <= 1.0]
-        worst = max(factor for _, factor in failed) if failed else 1.0
+        worst = max((factor for _, factor in failed), default=1.0)
         decisions.append(IntervalDecision(not failed, failed[0][0] if failed else "", worst))
     return tuple(decisions)
 

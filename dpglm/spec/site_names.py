@@ -12,11 +12,16 @@ MOST_SITES: Final = 200
 LONGEST_NAME: Final = 100
 
 
+def is_plain(name: object, longest: int) -> bool:
+    """Whether it is a text of so many printable characters at most, with single spaces between words."""
+    plain = isinstance(name, str) and name.isprintable() and " ".join(name.split()) == name
+    return plain and 1 <= len(str(name)) <= longest
+
+
 def require_site_names(sites: Mapping[Any, object]) -> None:
     """Refuse names of sites that cannot be printed, or that look the same."""
     for site in sites:
-        plain = isinstance(site, str) and site.isprintable() and " ".join(site.split()) == site
-        if not plain or not 1 <= len(str(site)) <= LONGEST_NAME:
+        if not is_plain(site, LONGEST_NAME):
             raise SchemaError(
                 f"a site's name of type {type(site).__name__}, or one that is empty, too long or unprintable",
                 expected=f"1 to {LONGEST_NAME} printable characters, single spaces between words",

@@ -26,8 +26,8 @@ from dpglm.typing import FloatMatrix
 
 # Products of more numbers than this may be enormous in standard deviations that are small.
 _MOST_NUMBERS: Final = 4
-# Where three numbers or more are multiplied a standard deviation is taken to be at least this share of the
-# declared range: float32 products of narrower ones would not hold what is told apart.
+# Where three numbers or more are multiplied, or one is cubed, a standard deviation is taken to be at least
+# this share of the declared range: float32 products of narrower ones would not hold what is told apart.
 _LEAST_SHARE: Final = 0.01
 # A number may lie so many declared ranges from 0 where its square, and its cube, is told apart from it.
 # Beyond, float32 rows do not hold the difference.
@@ -115,12 +115,9 @@ def standardised(
     norm, made = whole(other, Space(factors, subsets, rows, np.zeros((groups[-1].stop, model.size))), longer)
     places = {group.subset: group for group in made}
     first = {at: places[at,].products[0] for at in [*less, *squares]}
-    for at, others in less.items():
-        own = first[at]
-        more = [
-            replace(first[of], scale=times * own.scale, prior=0.0) for of, times in others.items() if times
-        ]
-        places[at,] = replace(places[at,], products=(own, *more))
+    for at, parts in less.items():
+        more = [replace(first[of], scale=x * first[at].scale, prior=0.0) for of, x in parts.items() if x]
+        places[at,] = replace(places[at,], products=(first[at], *more))
     return other, norm, tuple(places.values())
 
 
