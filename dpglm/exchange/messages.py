@@ -103,14 +103,8 @@ class Keys(Message):
 
 
 @dataclass(frozen=True)
-class Ask(Message):
-    """Run release ``number`` = 0, 1, ... of the plan, at the point in ``body``, empty for none."""
-
-    number: int
-    release: str
-    body: bytes
-
-    kind: ClassVar[str] = "ask"
+class _OfRelease(Message):
+    number: int  # 0, 1, ... of a release of the plan
 
     @property
     def name(self) -> str:
@@ -118,17 +112,22 @@ class Ask(Message):
 
 
 @dataclass(frozen=True)
-class Answer(Message):
-    """What release ``number`` gave."""
+class Ask(_OfRelease):
+    """Run a release, at the point in ``body``, empty for none."""
 
-    number: int
+    release: str
+    body: bytes
+
+    kind: ClassVar[str] = "ask"
+
+
+@dataclass(frozen=True)
+class Answer(_OfRelease):
+    """What a release gave."""
+
     body: bytes
 
     kind: ClassVar[str] = "answer"
-
-    @property
-    def name(self) -> str:
-        return f"ask {self.number}"
 
 
 @dataclass(frozen=True)
@@ -259,15 +258,11 @@ def _bytes(value: object) -> bytes:
     return base64.b64decode(value, validate=True)
 
 
-def _count_or_none(value: object) -> object:
-    return None if value is None else _of_type(int)(value)
-
-
 # By the annotations of the fields.
 _CHECKS: Final[dict[Any, Callable[[object], Any]]] = {
     "str": _of_type(str),
     "int": _of_type(int),
     "bool": _of_type(bool),
     "bytes": _bytes,
-    "int | None": _count_or_none,
+    "int | None": lambda value: None if value is None else _of_type(int)(value),
 }

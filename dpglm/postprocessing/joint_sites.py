@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.parts import ResultPart, parts
@@ -46,26 +46,26 @@ class JointSite:
         return ", ".join(words)
 
 
-@parts.register("joint sites")
 @dataclass(frozen=True, eq=False)
-class JointSites(ResultPart):
-    """The sites of a joint fit, in the order in which they were given.
+class SeveralSites(ResultPart):
+    """The sites of one fit, in the order in which they were given, each with a name and a guarantee.
 
-    ``disjoint`` is whether everybody is declared to be at one site only, ``apart`` whether each site's rows
-    were read by a curator of its own, ``masked`` whether only totals of their answers could be read.
+    ``disjoint`` is whether everybody is declared to be at one site only.
     """
 
-    sites: tuple[JointSite, ...]
+    sites: tuple[Any, ...]
     disjoint: bool
-    apart: bool
-    masked: bool = False
-
-    name: ClassVar[str] = "joint sites"
 
     @property
-    def title(self) -> str:
-        """What it is."""
-        return f"a joint fit of {len(self.sites)} sites"
+    def names(self) -> tuple[str, ...]:
+        """Names of the sites."""
+        return tuple(site.name for site in self.sites)
+
+    @property
+    def listed(self) -> Fact:
+        """How many sites there are, and names of the first ones."""
+        more = f" and {len(self.sites) - MOST_LISTED} more" if len(self.sites) > MOST_LISTED else ""
+        return "Sites", f"{len(self.sites)}: {', '.join(self.names[:MOST_LISTED])}{more}"
 
     @property
     def deals_rows(self) -> bool:
@@ -76,18 +76,41 @@ class JointSites(ResultPart):
     def site_guarantees(self) -> tuple[Guarantee, ...]:
         return tuple(site.guarantee for site in self.sites)
 
+    def check(self, record: FitRecord) -> None:
+        """Refuse sites without names of their own."""
+        names = self.names
+        if not names or len(set(names)) < len(names) or not all(map(str.isprintable, names)):
+            raise store_error("sites without names of their own", "one name per site")
+
+
+@parts.register("joint sites")
+@dataclass(frozen=True, eq=False)
+class JointSites(SeveralSites):
+    """The sites of a joint fit.
+
+    ``apart`` is whether each site's rows were read by a curator of its own, ``masked`` whether only totals of
+    their answers could be read.
+    """
+
+    sites: tuple[JointSite, ...]
+    apart: bool
+    masked: bool = False
+
+    name: ClassVar[str] = "joint sites"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return f"a joint fit of {len(self.sites)} sites"
+
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         """The sites, and a line for each of them, as a summary shows them."""
-        names = [site.name for site in self.sites[:MOST_LISTED]]
-        more = f" and {len(self.sites) - len(names)} more" if len(self.sites) > len(names) else ""
         each = tuple((f"Site {site.name}", site.line) for site in self.sites[:MOST_LISTED])
-        return (("Sites", f"{len(self.sites)}: {', '.join(names)}{more}"), *each)
+        return (self.listed, *each)
 
     def check(self, record: FitRecord) -> None:
         """Refuse sites that a joint fit could not have."""
-        names = [site.name for site in self.sites]
-        if not names or len(set(names)) < len(names) or not all(map(str.isprintable, names)):
-            raise store_error("sites without names of their own", "one name per site")
+        super().check(record)
         try:
             whole = together(self.site_guarantees, once=self.disjoint)
         except (AssertionError, ValueError):

@@ -79,7 +79,8 @@ def _part(part: str, told: Mapping[str, Any]) -> str:
     """One factor with its label; as it is where it is neither a column nor one of its levels."""
     levels = _FACTOR.fullmatch(part)
     column = _COLUMN.fullmatch(levels["factor"] if levels else part)
-    name = "" if column is None else _unquoted(column["column"])
+    text = "" if column is None else column["column"]
+    name = text[3:-2] if text.startswith("Q(") else text
     if column is None or name not in told:
         return part
     facts = told[name]
@@ -111,10 +112,6 @@ def quoted(name: str) -> str:
         return name
     plain = name.isprintable() and '"' not in name and "\\" not in name
     return f'Q("{name}")' if plain else f"Q({name!r})"
-
-
-def _unquoted(text: str) -> str:
-    return text[3:-2] if text.startswith("Q(") else text
 
 
 def _reference(contrast: str, levels: list[Any]) -> Any:

@@ -17,7 +17,8 @@ from dpglm.inference.random_effects import fits_best, random_effects
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.consistency import check_released
-from dpglm.postprocessing.parts import ResultPart, parts
+from dpglm.postprocessing.joint_sites import SeveralSites
+from dpglm.postprocessing.parts import parts
 from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 Effects = Literal["common", "random"]
 LEAST_SITES: Final = 3  # that tell a variance between sites
 SLACK: Final = 1e-6  # of numbers that a saved pool and its sites both have
-MOST_LISTED: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +51,13 @@ class Site:
 
 @parts.register("sites")
 @dataclass(frozen=True, eq=False)
-class PooledSites(ResultPart):
+class PooledSites(SeveralSites):
     """The sites of a pooled fit.
 
     Parameters
     ----------
-    sites : tuple of Site
-        In the order in which they were given.
-    disjoint : bool
-        Whether everybody is declared to be at one site only.
+    sites, disjoint
+        As in `SeveralSites`, each a `Site`.
     effects : {"common", "random"}
         Whether all sites have the same coefficients, or their own around a mean.
     fixed : ndarray of bool, shape (p,)
@@ -70,7 +68,6 @@ class PooledSites(ResultPart):
     """
 
     sites: tuple[Site, ...]
-    disjoint: bool
     effects: Effects
     fixed: BoolVector
     variances: FloatVector
@@ -82,11 +79,6 @@ class PooledSites(ResultPart):
         """What it is."""
         return f"a pool of {len(self.sites)} sites"
 
-    @property
-    def deals_rows(self) -> bool:
-        """True where nobody is at two sites: they are parts of the rows."""
-        return self.disjoint
-
     def interval_model(self, record: FitRecord, *, without: int | None = None) -> LinearModel:
         """The linear model of all sites, or of all but the one at this place."""
         assert record.released is not None
@@ -97,29 +89,17 @@ class PooledSites(ResultPart):
             between = (along * self.variances) @ along.T
         return pooled_model(record.released, record.user_from_coded, releases, between)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the sites."""
-        return tuple(site.name for site in self.sites)
-
-    @property
-    def site_guarantees(self) -> tuple[Guarantee, ...]:
-        return tuple(site.guarantee for site in self.sites)
-
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         """Sites and their model, as a summary shows them."""
-        names = [site.name for site in self.sites[:MOST_LISTED]]
-        more = f" and {len(self.sites) - len(names)} more" if len(self.sites) > len(names) else ""
         model = "one coefficient for all sites"
         if self.effects == "random":
             model = "each site its own coefficients around a mean (REML)"
-        return (("Sites", f"{len(self.sites)}: {', '.join(names)}{more}"), ("Between sites", model))
+        return (self.listed, ("Between sites", model))
 
     def check(self, record: FitRecord) -> None:
         """Refuse a pool that does not follow from its sites."""
-        names, size = self.names, len(record.names)
-        if not names or len(set(names)) < len(names) or not all(map(str.isprintable, names)):
-            raise store_error("sites without names of their own", "one name per site")
+        super().check(record)
+        size = len(record.names)
         for site in self.sites:
             if site.user_from_coded.shape != (size, size):
                 raise store_error("a site with a map of another length", "one row per coefficient")

@@ -237,7 +237,8 @@ class Note:
     faint: bool = False
 
 
-Mark: TypeAlias = Curve | Band | Points | Intervals | Bars | Rule | Note
+Labelled: TypeAlias = Curve | Points | Bars | Rule | Intervals
+Mark: TypeAlias = Labelled | Band | Note
 
 
 @dataclass(frozen=True)
@@ -260,13 +261,9 @@ class Figure:
     right: tuple[Axis, tuple[Mark, ...]] | None = None  # a second vertical scale, in matplotlib only
 
     @property
-    def legend(self) -> tuple[Curve | Points | Bars | Rule | Intervals, ...]:
+    def legend(self) -> tuple[Labelled, ...]:
         """The marks that have a label."""
-        return tuple(
-            mark
-            for mark in self.marks
-            if isinstance(mark, Curve | Points | Bars | Rule | Intervals) and mark.label
-        )
+        return tuple(mark for mark in self.marks if isinstance(mark, Labelled) and mark.label)
 
 
 def padded(label: str, low: float, high: float) -> Axis:

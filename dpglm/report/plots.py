@@ -14,23 +14,10 @@ from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
 from dpglm.postprocessing.uncertainty import no_intervals
+from dpglm.report import figure as shapes
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
 from dpglm.report.effect_figures import effects_figure, survival_figure
-from dpglm.report.figure import (
-    PALETTES,
-    ROLES,
-    Band,
-    Bars,
-    Curve,
-    Figure,
-    Intervals,
-    Mark,
-    Names,
-    Note,
-    Points,
-    Rule,
-    shortened,
-)
+from dpglm.report.figure import PALETTES, ROLES, Figure, Mark, Names, Note, shortened
 from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_off_figure
 from dpglm.report.ranking import weights_figure
 from dpglm.report.sample import FIGURES
@@ -243,26 +230,26 @@ def _mark(axes: Axes, mark: Mark) -> None:
     style: Any = (0, ink.dash) if ink.dash else "-"
     line = partial(axes.plot, color=stroke, linewidth=width, linestyle=style)
     match mark:
-        case Curve():
+        case shapes.Curve():
             dots = COLOURS[ROLES[mark.dots].fill] if mark.dots else None
             marker = "o" if mark.dots else ""
             line(mark.x, mark.y, label=_literal(mark.label), marker=marker, ms=3.5, mfc=dots)
-        case Band():
+        case shapes.Band():
             axes.fill_between(mark.x, mark.low, mark.high, color=fill, linewidth=0.0)
-        case Points():
+        case shapes.Points():
             size = 1.5 * mark.radius
             axes.plot(mark.x, mark.y, "o", label=_literal(mark.label), mfc=fill, mec=stroke, ms=size)
-        case Intervals():
+        case shapes.Intervals():
             cap = ("_" if mark.upright else "|") if mark.caps else ""
             bar = partial(line, marker=cap, ms=5.0)
             for k, (at, *ends) in enumerate(zip(mark.at, mark.low, mark.high, strict=True)):
                 label = "" if k else _literal(mark.label)
                 bar(*(((at, at), ends) if mark.upright else (ends, (at, at))), label=label)
-        case Bars():
+        case shapes.Bars():
             lengths = [stop - start for start, stop in zip(mark.start, mark.stop, strict=True)]
             label = _literal(mark.label)
             axes.barh(mark.at, lengths, 0.62, mark.start, color=fill, ec=stroke, linewidth=width, label=label)
-        case Rule():
+        case shapes.Rule():
             across = axes.axvline if mark.across == "x" else axes.axhline
             label = _literal(mark.label)
             across(mark.value, color=stroke, linewidth=width, linestyle=style, label=label)

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from dpglm.report.figure import (
-    Axis,
-    Band,
-    Bars,
-    Curve,
-    Figure,
-    Intervals,
-    Mark,
-    Names,
-    Note,
-    Points,
-    Rows,
-    Rule,
-    shortened,
-)
+from dpglm.report import figure as shapes
+from dpglm.report.figure import Axis, Figure, Labelled, Mark, Names, Note, Rows, shortened
 from dpglm.tables.table import one_line
 
 ROW = 21.0  # height of a line of names
@@ -149,7 +137,8 @@ def drawn(figure: Figure) -> Drawing:
         _marks(drawing, figure.marks, x, y, (bottom, 12.0))
         drawing.line(x.start, bottom, x.stop, bottom, "axis")
         drawing.line(x.start, bottom, x.start, 12.0, "axis")
-    series = [mark for mark in figure.legend if not isinstance(mark, Points)]  # the caption explains dots
+    # The caption explains dots.
+    series = [mark for mark in figure.legend if not isinstance(mark, shapes.Points)]
     if len(series) > 1:
         _legend(drawing, series)
     return drawing
@@ -171,28 +160,28 @@ def _marks(drawing: Drawing, marks: tuple[Mark, ...], x: Scale, y: Scale, ends: 
     """The marks of a figure; ``ends`` are the lower and upper ends of a vertical rule."""
     for mark in marks:
         match mark:
-            case Curve():
+            case shapes.Curve():
                 points = [(x(a), y(b)) for a, b in zip(mark.x, mark.y, strict=True)]
                 drawing.path(points, mark.role)
                 for point in points if mark.dots else ():
                     drawing.circle(*point, 3, mark.dots)
-            case Band():
+            case shapes.Band():
                 upper = [(x(a), y(b)) for a, b in zip(mark.x, mark.high, strict=True)]
                 lower = [(x(a), y(b)) for a, b in zip(mark.x, mark.low, strict=True)]
                 drawing.path([*upper, *lower[::-1]], mark.role, closed=True)
-            case Points():
+            case shapes.Points():
                 for a, b in zip(mark.x, mark.y, strict=True):
                     drawing.circle(x(a), y(b), mark.radius, mark.role)
-            case Intervals():
+            case shapes.Intervals():
                 for at, low, high in zip(mark.at, mark.low, mark.high, strict=True):
                     drawing.line(x(low), y(at), x(high), y(at), mark.role)
                     for end in (x(low), x(high)) if mark.caps else ():
                         drawing.line(end, y(at) - 3, end, y(at) + 3, mark.role)
-            case Bars():
+            case shapes.Bars():
                 for k, start, stop in zip(mark.at, mark.start, mark.stop, strict=True):
                     if x(stop) - x(start) >= 0.1:  # a tenth of a unit is not seen
                         drawing.bar(x(start), x(stop), y(k), 6.5, mark.role)
-            case Rule():
+            case shapes.Rule():
                 if mark.across == "x":
                     drawing.line(x(mark.value), ends[0], x(mark.value), ends[1], mark.role)
                 else:
@@ -202,14 +191,14 @@ def _marks(drawing: Drawing, marks: tuple[Mark, ...], x: Scale, y: Scale, ends: 
                 drawing.text(x(mark.x) + mark.move[0], y(mark.y) + mark.move[1], mark.text, role)
 
 
-def _legend(drawing: Drawing, series: list[Curve | Bars | Rule | Intervals]) -> None:
+def _legend(drawing: Drawing, series: Sequence[Labelled]) -> None:
     """A swatch and a label per series, in lines below the figure."""
     left, middle = 8.0, drawing.height + 8
     for mark in series:
         room = 27 + 5.6 * len(mark.label)
         if left > 8.0 and left + room > drawing.width:
             left, middle = 8.0, middle + 16
-        if isinstance(mark, Bars):
+        if isinstance(mark, shapes.Bars):
             drawing.bar(left, left + 12, middle, 5, mark.role)
         else:
             drawing.line(left, middle, left + 12, middle, mark.role)

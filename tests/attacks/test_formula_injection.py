@@ -17,7 +17,7 @@ import pytest
 import dpglm
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.cells import Blank, cell_of
+from dpglm.data.tables.cells import Blank, as_text, stored_cell
 from dpglm.errors import FormulaError
 from tests.attacks.formula_payloads import CODE
 
@@ -217,10 +217,10 @@ def test_parts_planted_in_objects_of_the_standard_library_are_not_asked() -> Non
     object.__setattr__(zero, "_denominator", 0)
     object.__setattr__(uuid, "int", HeardInt(5))
     RUN.clear()
-    read = [cell_of(cell) for cell in (HeardFraction(1, 2), planted, zero, uuid, UUID(int=5))]
+    read = [as_text(stored_cell(cell)) for cell in (HeardFraction(1, 2), planted, zero, uuid, UUID(int=5))]
     assert RUN == []
     assert read == [0.5, *[Blank.UNREADABLE] * 3, str(UUID(int=5))]
-    large = [cell_of(Fraction(sign * 10**400, 3)) for sign in (1, -1)]
+    large = [as_text(stored_cell(Fraction(sign * 10**400, 3))) for sign in (1, -1)]
     assert large == [float("inf"), float("-inf")]
 
 
@@ -242,5 +242,5 @@ def test_objects_in_a_frame_are_read_without_running_their_code(column: str) -> 
 
 
 def test_cells_of_derived_types_are_read_as_the_type_below() -> None:
-    read = [cell_of(cell) for cell in hostile_cells()]
+    read = [as_text(stored_cell(cell)) for cell in hostile_cells()]
     assert read == [Blank.UNREADABLE, "F", 1.0, 1.0, "F", 1.0, 1.0, *[Blank.UNREADABLE] * 3]

@@ -18,7 +18,7 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
-from dpglm.data.tables.cells import cell_of, numbers_of_texts
+from dpglm.data.tables.cells import as_text, numbers_of_texts, stored_cell
 from dpglm.data.tables.columns import cells_of_column
 from dpglm.data.tables.csv_rows import CsvFile, parse_lines
 from dpglm.data.tables.files import CsvSource
@@ -490,7 +490,7 @@ def test_the_law_can_fail():
 @given(values=st.lists(cells, max_size=10))
 def test_cells_of_a_column_are_the_cells_of_its_values(values):
     listed, index = cells_of_column(column_of(values))
-    assert [listed[place] for place in index] == [cell_of(value) for value in values]
+    assert [listed[place] for place in index] == [as_text(stored_cell(value)) for value in values]
 
 
 @pytest.mark.parametrize("tail", ["", "x", "e5", " x", "e+"])

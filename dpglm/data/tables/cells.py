@@ -61,24 +61,17 @@ def _number_of_text(text: str) -> float:
     return float(text) if _PLAIN.fullmatch(text) else _WORDS.get(text.strip(_BLANKS).lower(), math.nan)
 
 
-def cell_of(value: object) -> Cell:
-    """What one cell holds: its number, its text, its instant, or a :class:`Blank`.
+def stored_cell(value: object) -> StoredCell:
+    """What one cell holds: its number, its text or bytes, its instant, or a :class:`Blank`; see `as_text`.
 
     ``True`` is 1.0 and ``False`` 0.0. Integers from 2**1000 on are doubles, and from 2**1024 on infinite.
-    Bytes are read as UTF-8, or in hexadecimal where they are not. Never raises, whatever the object does when
-    it is looked at.
+    Never raises, whatever the object does when it is looked at.
 
     Examples
     --------
-    >>> cell_of(True), cell_of("F"), cell_of(float("nan")), cell_of([1])
-    (1.0, 'F', <Blank.MISSING: 'nothing: None, NaN, NA, NaT or the empty text'>, <Blank.UNREADABLE: \
-'something else: a list, a span of time, a complex number'>)
+    >>> stored_cell(True), stored_cell("F"), stored_cell([1])
+    (1.0, 'F', <Blank.UNREADABLE: 'something else: a list, a span of time, a complex number'>)
     """
-    return as_text(stored_cell(value))
-
-
-def stored_cell(value: object) -> StoredCell:
-    """What one cell holds, bytes as they are; otherwise as `cell_of`."""
     if type(value) is str:
         return value or Blank.MISSING
     if type(value) is float:
