@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
+from typing import Self
 
 import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
+from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.linear_model import LinearModel, positive_inverse
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector
@@ -59,6 +62,42 @@ class EstimateNoise:
         return EstimateNoise(factor**2 * self.sampling, factor**2 * self.noise)
 
 
+@dataclass(frozen=True, eq=False)
+class LikelyFits:
+    """Fits of the same rows that differ in the noise of their information, which makes them tell less."""
+
+    models: tuple[LinearModel, ...]  # an odd number
+    rows: FloatMatrix  # (k, p), functions of the coded coefficients
+
+    @classmethod
+    def of(cls, found: Contrasts, noises: Iterable[FloatMatrix]) -> Self:
+        """From a fit without noise in its information, and noise of deviation 1 on the diagonal, (p, p)."""
+        released, gap = found.model.released, found.model.gap
+        matrices = (released.information + released.information_scale * noise for noise in noises)
+        models = (LinearModel(replace(released, information=matrix), gap) for matrix in matrices)
+        return cls(tuple(models), found.rows)
+
+    @cached_property
+    def _contrasts(self) -> tuple[Contrasts, ...]:
+        return tuple(Contrasts(model, self.rows) for model in self.models)
+
+    @cached_property
+    def parts(self) -> FloatMatrix:
+        """As `Contrasts.parts`, on average, shape (k, 4)."""
+        return np.asarray(np.mean([each.parts for each in self._contrasts], axis=0))
+
+    @property
+    def deviations(self) -> FloatVector:
+        """Standard errors to expect, shape (k,)."""
+        return np.asarray(np.sqrt(self.parts.sum(axis=1)))
+
+    @cached_property
+    def decisions(self) -> tuple[IntervalDecision, ...]:
+        """Whether most fits have a standard error of each function, and the factor in the middle."""
+        found = zip(*map(interval_decisions, self._contrasts), strict=True)
+        return tuple(sorted(each, key=attrgetter("factor"))[len(each) // 2] for each in found)
+
+
 def noise_of_minimiser(
     information: FloatMatrix, ridge: float | FloatVector, deviation: float, dispersion: float = 1.0
 ) -> EstimateNoise:
@@ -80,22 +119,12 @@ def noise_of_minimiser(
 
 
 def expected_information(
-    term_columns: Sequence[TermColumns],
-    weight: float,
-    *,
-    shares: Mapping[str, FloatVector] = MappingProxyType({}),
-    narrow: float = 1.0,
+    term_columns: Sequence[TermColumns], weight: float, *, narrow: float = 1.0
 ) -> FloatMatrix:
-    """Sum of weighted x x' over rows of independent terms, shape (p, p).
+    """Sum of weighted x x' over rows of independent terms with even levels, shape (p, p).
 
-    Parameters
-    ----------
-    weight : float
-        Sum of the rows' weights: n q (1 - q) for a binomial response of which a share q is 1.
-    shares : mapping of str to ndarray
-        Declared shares of levels by label of the term; uniform where nothing is declared.
-    narrow : float
-        Variance of slopes in units of a uniform one on the declared range.
+    ``weight`` is the sum of the rows' weights: n q (1 - q) for a binomial response of which a share q is 1.
+    ``narrow`` is the variance of slopes in units of a uniform one on the declared range.
 
     Examples
     --------
@@ -103,25 +132,20 @@ def expected_information(
     >>> expected_information([term], 100.0)
     array([[25.]])
     """
-    size = term_columns[-1].stop if term_columns else 0
-    means, second = np.zeros(size), np.zeros((size, size))
+    means, own = [np.zeros(0)], []
     for term in term_columns:
-        width = term.stop - term.start
-        if term.kind == "intercept":
-            means[term.columns] = term.table[0]
-            second[term.columns, term.columns] = term.table**2
+        width, even = term.stop - term.start, term.kind in ("intercept", "levels")
+        means.append(term.table.mean(axis=0) if even else np.zeros(width))
+        if even:
+            own.append(term.table.T @ term.table / len(term.table))
         elif term.kind == "slope":
-            second[term.columns, term.columns] = term.table**2 * narrow / 12.0
-        elif term.kind == "levels":
-            share = shares.get(term.label, np.full(len(term.table), 1.0 / len(term.table)))
-            means[term.columns] = share @ term.table
-            second[term.columns, term.columns] = (term.table.T * share) @ term.table
+            own.append(term.table**2 * narrow / 12.0)
         else:
-            second[term.columns, term.columns] = np.eye(width) * term.bound * UNIFORM / width
-    total = np.outer(means, means)
-    for term in term_columns:
-        total[term.columns, term.columns] = second[term.columns, term.columns]
-    return weight * total
+            own.append(np.eye(width) * term.bound * UNIFORM / width)
+    total = np.outer(mean := np.concatenate(means), mean)
+    for term, inside in zip(term_columns, own, strict=True):
+        total[term.columns, term.columns] = inside
+    return np.asarray(weight * total)
 
 
 def expected_model(
@@ -155,6 +179,14 @@ def expected_model(
     return LinearModel(released, gap=products)
 
 
+def at_level(term_columns: Iterable[TermColumns], predictor: float) -> tuple[TermColumns, ...]:
+    """The terms where it is known how large predictors of rows are, which is what the constant then is."""
+    return tuple(
+        replace(term, prior=predictor / abs(term.table[0])) if term.kind == "intercept" else term
+        for term in term_columns
+    )
+
+
 def products_of_minimiser(
     term_columns: Sequence[TermColumns],
     information: FloatMatrix,
@@ -175,29 +207,35 @@ def products_of_regression(
     score_scale: float,
     information_scale: float,
     dispersion: float,
+    explained: float,
 ) -> FloatMatrix:
     """Mean of (t - theta)(t - theta)', shape (p, p), of the most probable t by noisy normal equations.
 
-    All of theta multiplies the noise of their matrix, as far as priors allow.
+    All of theta multiplies the noise of their matrix: effects whose predictors have this sum of squares,
+    ``explained``. The mean is half way, as in a fit, between those of prior scales and of such effects.
 
     Examples
     --------
     >>> term = TermColumns("x", "slope", 0, 1, 0.25, np.array([[1.0]]), np.array([2.0]))
-    >>> products_of_regression((term,), np.array([[4.0]]), 0.0, 0.0, 1.0).round(2)
+    >>> products_of_regression((term,), np.array([[4.0]]), 0.0, 0.0, 1.0, 16.0).round(2)
     array([[0.24]])
     """
     prior = np.concatenate([term.prior**2 for term in term_columns])
+    effects = np.concatenate([np.full(len(term.prior), term.kind != "intercept") for term in term_columns])
+    allowed = max(float(prior[effects] @ np.diag(information)[effects]), np.finfo(np.float64).tiny)
+    likely = np.where(effects, explained / allowed, 1.0) * prior
     model = expected_model(
         term_columns,
         information,
-        products=np.diag(prior),
+        products=np.diag(likely),
         score_scale=score_scale,
         information_scale=information_scale,
         dispersion=dispersion,
         third_derivative_bound=0.0,
     )
     known = model.design @ positive_inverse(model.omega) @ model.design
-    return positive_inverse(np.diag(1.0 / prior) + known)
+    both = [positive_inverse(np.diag(1.0 / each) + known) for each in (prior, likely)]
+    return np.asarray(0.5 * (both[0] + both[1]))
 
 
 def classical_deviations(information: FloatMatrix, rows: FloatMatrix, dispersion: float = 1.0) -> FloatVector:

@@ -18,7 +18,8 @@ from scipy.special import gammaln, pdtr, pdtrc
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
-from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_regression
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.expectation import ExpectedRows, at_level, expected_model, products_of_regression
 from dpglm.inference.interval_model import FURTHEST, secant_design
 from dpglm.inference.linear_model import LinearModel, positive_inverse
 from dpglm.inference.score_and_information import ScoreAndInformation
@@ -279,16 +280,19 @@ def spread_of_means(mean: float, over: float, explained: float) -> FloatVector:
     >>> float(spread_of_means(2.0, 3.0, 0.25) @ _WEIGHTS).__round__(6)
     1.0
     """
-    # The variance of means over the square of the mean.
-    relative = explained / (1.0 - explained) * over / max(mean, np.finfo(np.float64).tiny)
-    deviation = min(math.sqrt(math.log1p(relative)), USUAL_WIDEST)
+    deviation = spread_of_logs(mean, over, explained)
     return np.asarray(np.exp(deviation * _NODES - 0.5 * deviation**2))
 
 
-def expected_counts(
-    problem: Problem, plan: PricedReleases, rows: ExpectedRows
-) -> tuple[LinearModel, Geometry]:
-    """The linear model that the releases make on average, with effects of zero, and its coding."""
+def spread_of_logs(mean: float, over: float, explained: float) -> float:
+    """Standard deviation of those normal predictors."""
+    # The variance of means over the square of the mean.
+    relative = explained / (1.0 - explained) * over / max(mean, np.finfo(np.float64).tiny)
+    return min(math.sqrt(math.log1p(relative)), USUAL_WIDEST)
+
+
+def expected_counts(problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> Contrasts:
+    """The coefficients in the linear model that the releases make on average, with effects of zero."""
     first, _, second = plan.of_kind(SecondMoments)
     geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
     # A row's information is its mean; the family's is that in units of the declared bound.
@@ -305,11 +309,9 @@ def expected_counts(
     kept = np.minimum(1.0, length**2 / squares)
     left = (kept * means) @ _WEIGHTS
     # The mean is known, and the constant is what a typical row is away from it.
-    terms = tuple(
-        replace(term, prior=deviation / abs(term.table[0])) if term.kind == "intercept" else term
-        for term in geometry.term_columns
-    )
-    begun = products_of_regression(terms, rows.n * moments, noise, first.gram_deviation, deviation**2)
+    terms = at_level(geometry.term_columns, deviation)
+    spread = rows.n * spread_of_logs(mean, over, rows.explained) ** 2
+    begun = products_of_regression(terms, rows.n * moments, noise, first.gram_deviation, deviation**2, spread)
     model = expected_model(
         terms,
         rows.n * left * moments,
@@ -319,4 +321,4 @@ def expected_counts(
         dispersion=over * float((kept**2 * means) @ _WEIGHTS / left),
         third_derivative_bound=problem.family.third_derivative_bound,
     )
-    return model, geometry
+    return Contrasts(model, geometry.user_from_coded)

@@ -137,8 +137,7 @@ class Moments(Method):
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> Contrasts:
         """In one release all of theta multiplies the noise of X'X; in two stages, what is left of it."""
         if plan.on_mapped_rows:
-            found, geometry = expected_in_two_stages(problem, plan, rows)
-            return Contrasts(found, geometry.user_from_coded)
+            return expected_in_two_stages(problem, plan, rows)
         (release,) = plan.of_kind(SecondMoments)
         scale, mean = math.sqrt(rows.response_variance) / LATENT, rows.response_mean
         terms = tuple(replace(term, prior=prior_of(term, scale)) for term in problem.geometry.term_columns)

@@ -16,6 +16,7 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import (
     EstimateNoise,
     ExpectedRows,
+    at_level,
     expected_model,
     noise_of_minimiser,
     products_of_minimiser,
@@ -235,8 +236,7 @@ class Objective(Method):
         self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
     ) -> Contrasts | EstimateNoise:
         if plan.of_kind(SecondMoments):
-            found_model, own = expected_counts(problem, plan, rows)
-            return Contrasts(found_model, own.user_from_coded)
+            return expected_counts(problem, plan, rows)
         (minimiser,), information = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
         geometry, found, dispersion = problem.geometry, rows.information, rows.dispersion
         matrix = np.eye(len(found))
@@ -260,7 +260,8 @@ class Objective(Method):
             spread = noise_of_minimiser(found / length, minimiser.ridges, minimiser.deviation, dispersion)
             return spread.mapped(matrix).scaled(1.0 / math.sqrt(length))
         terms, deviation = geometry.term_columns, minimiser.deviation
-        away = products_of_minimiser(terms, found, minimiser.ridges, deviation, dispersion)
+        begun = at_level(terms, _predictor(rows)) if problem.family.link == "logit" else terms
+        away = products_of_minimiser(begun, found, minimiser.ridges, deviation, dispersion)
         if information[-1].score_weight and not rows.correlated:
             away *= OVERLAPPING
         model = expected_model(
@@ -291,6 +292,13 @@ class Objective(Method):
         if not problem.penalty.convex:
             inside = "as a lasso inside the objective, then by its own threshold"
         return MethodDescription(f"{first}objective perturbation", plan.describe(), inside, plan.why())
+
+
+def _predictor(rows: ExpectedRows) -> float:
+    """Root mean square of log odds to expect: those of the mean, and what is explained about them."""
+    rate, explained = rows.response_mean, rows.explained
+    about = explained / (1.0 - explained) / (rate * (1.0 - rate))
+    return math.hypot(math.log(rate / (1.0 - rate)), math.sqrt(about))
 
 
 def _estimate(problem: Problem, released: ScoreAndInformation, scales: MeasuredScales | None) -> Estimate:

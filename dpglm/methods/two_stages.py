@@ -23,7 +23,8 @@ from scipy.special import ndtr
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_regression
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.expectation import ExpectedRows, at_level, expected_model, products_of_regression
 from dpglm.inference.interval_model import fitted_scales
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
@@ -258,27 +259,26 @@ def solve_in_two_stages(
     return released, rows, stage.geometry, replace(stage.scales, residual_cut=unit)
 
 
-def expected_in_two_stages(
-    problem: Problem, plan: PricedReleases, rows: ExpectedRows
-) -> tuple[LinearModel, Geometry]:
-    """The linear model that the releases make on average, where residuals are cut early, and its coding."""
+def expected_in_two_stages(problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> Contrasts:
+    """The coefficients in the linear model that releases make on average, where residuals are cut early."""
     first, second = plan.of_kind(SecondMoments)
     geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
     found = matrix @ rows.information @ matrix.T
     scale = math.sqrt(rows.response_variance)
     # The mean is known, and the constant is what a typical row is away from it.
-    terms = tuple(
-        replace(term, prior=scale / (abs(term.table[0]) if term.kind == "intercept" else LATENT / term.prior))
-        for term in geometry.term_columns
+    latent = (replace(term, prior=scale / LATENT * term.prior) for term in geometry.term_columns)
+    terms = at_level(latent, scale)
+    noise, explained = FIRST_CUT * scale * first.cross_deviation, rows.explained * rows.response_variance
+    away = products_of_regression(
+        terms, found, noise, first.gram_deviation, rows.dispersion, rows.n * explained
     )
-    noise = FIRST_CUT * scale * first.cross_deviation
     model = expected_model(
         terms,
         found,
-        products=products_of_regression(terms, found, noise, first.gram_deviation, rows.dispersion),
+        products=away,
         score_scale=CUTS[0] * math.sqrt(rows.dispersion) * second.cross_deviation,
         information_scale=(first.gram_deviation**-2 + second.gram_deviation**-2) ** -0.5,
         dispersion=rows.dispersion,
         third_derivative_bound=0.0,
     )
-    return model, geometry
+    return Contrasts(model, geometry.user_from_coded)

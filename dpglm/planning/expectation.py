@@ -13,11 +13,12 @@ import numpy as np
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.errors import DpglmError, MethodError
-from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
+from dpglm.inference.contrasts import Contrasts, IntervalDecision
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, LikelyFits, classical_deviations
+from dpglm.mechanisms.span import Span
 from dpglm.planning import merging, tables
 from dpglm.planning.correlated_rows import CorrelatedRows
-from dpglm.planning.expected_rows import expected_moments, expected_rows
+from dpglm.planning.expected_rows import SEED, expected_moments, expected_rows
 from dpglm.postprocessing import functions
 from dpglm.postprocessing.intervals import quantile
 from dpglm.tables.table import Summarised, Table
@@ -35,6 +36,9 @@ NO_INFORMATION: Final = "the whole budget goes to the estimate"
 NOTHING_EXPECTED: Final = "this method's releases do not say how precise its coefficients are"
 # A two-sided test at 5 % finds an effect of this many standard errors with power 80 %: 1.96 + 0.84.
 DETECTABLE: Final = 2.8
+# Draws of the information's noise, an odd number; one alone with more columns than the second number, which
+# takes as long. One says much the same of all coefficients together, and less of each.
+DRAWS, MOST_DRAWN = 5, 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,11 +107,12 @@ class Expectation(Summarised):
         return expected_rows(self.model, self.n, self.rate, self.moments, self.drawn)
 
     @cached_property
-    def found(self) -> Contrasts | EstimateNoise | None:
-        """The coefficients in the model that the releases make on average, or their noise, if known."""
+    def found(self) -> LikelyFits | EstimateNoise | None:
+        """The coefficients in models that the releases may make, or their noise, if known."""
         spec = self.plan.specification
         with self._computing():
-            return spec.method.expected(self.plan.problem, self.plan.releases, self.rows)
+            found = spec.method.expected(self.plan.problem, self.plan.releases, self.rows)
+            return likely_fits(found) if isinstance(found, Contrasts) else found
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
@@ -123,11 +128,7 @@ class Expectation(Summarised):
     @property
     def has_intervals(self) -> bool:
         """Whether the fit pays for standard errors and intervals at all."""
-        return isinstance(self.found, Contrasts)
-
-    @cached_property
-    def _contrasts(self) -> Contrasts | None:
-        return self.found if isinstance(self.found, Contrasts) else None
+        return isinstance(self.found, LikelyFits)
 
     @cached_property
     def parts(self) -> FloatMatrix:
@@ -138,11 +139,7 @@ class Expectation(Summarised):
         if self.found is None:
             return np.full((len(rows), 4), np.nan)
         with self._computing():
-            if self._contrasts is not None:
-                parts = self._contrasts.parts
-            else:
-                assert isinstance(self.found, EstimateNoise)
-                parts = self.found.parts(rows)
+            parts = self.found.parts(rows) if isinstance(self.found, EstimateNoise) else self.found.parts
         if not np.isfinite(parts).all() or not parts.any(axis=1).all():
             raise self._incomputable()
         return np.asarray(unit**2 * parts)
@@ -157,9 +154,9 @@ class Expectation(Summarised):
     @cached_property
     def decisions(self) -> tuple[IntervalDecision, ...]:
         """Whether each coefficient will probably have a standard error, and why not."""
-        if self._contrasts is not None:
+        if isinstance(self.found, LikelyFits):
             with np.errstate(all="ignore"):
-                return interval_decisions(self._contrasts)
+                return self.found.decisions
         why = NOTHING_EXPECTED if self.found is None else NO_INFORMATION
         return (IntervalDecision(False, why, math.inf),) * len(self.names)
 
@@ -212,7 +209,7 @@ class Expectation(Summarised):
     @cached_property
     def assumed_equal(self) -> tuple[str, ...]:
         """Columns whose levels are assumed to be equally frequent, for want of declared shares."""
-        return merging.without_shares(self)
+        return merging.factors(self, shares=False)
 
     def summary(self) -> Table:
         """Expected precision of each coefficient, what is released, the price, and what would improve it."""
@@ -309,3 +306,10 @@ class Expectation(Summarised):
         other = replace(self, plan=plan, n=rows)
         other.__dict__.update(moments=self.moments, drawn=self.drawn)
         return other
+
+
+def likely_fits(found: Contrasts) -> LikelyFits:
+    """With the noise of their information drawn: the same draws for the same columns."""
+    span, draw = Span(found.model.released.term_columns), np.random.default_rng(SEED)
+    count = DRAWS if span.size <= MOST_DRAWN else 1
+    return LikelyFits.of(found, (span.matrix(draw.standard_normal(span.dimension)) for _ in range(count)))

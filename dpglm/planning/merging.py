@@ -12,7 +12,7 @@ from dpglm.data.formula.model import LevelFactor
 from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.cells import label_of
 from dpglm.errors import DpglmError
-from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.inference.expectation import LikelyFits
 from dpglm.planning.expected_rows import expected_shares
 from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -59,7 +59,7 @@ def proposals(expected: Expectation) -> tuple[Merger, ...]:
     pools = {
         name: found
         for name, rows in _main_effects(expected).items()
-        if name in _factors(expected, shares=True) and (found := _pools(expected, name, rows))
+        if name in factors(expected, shares=True) and (found := _pools(expected, name, rows))
     }
     if not pools:
         return ()
@@ -75,12 +75,7 @@ def proposals(expected: Expectation) -> tuple[Merger, ...]:
     return tuple(merger for merger in mergers if merger.after < merger.before)
 
 
-def without_shares(expected: Expectation) -> tuple[str, ...]:
-    """Columns with three levels or more of which no shares are declared."""
-    return _factors(expected, shares=False)
-
-
-def _factors(expected: Expectation, *, shares: bool) -> tuple[str, ...]:
+def factors(expected: Expectation, *, shares: bool) -> tuple[str, ...]:
     """Columns with three levels or more, with declared shares or without."""
     model = expected.model
     variables = ((name, model.schema.variables[name]) for name in model.coding.columns)
@@ -121,7 +116,7 @@ def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
         alone = sum(bool(used & others) for others in uses) == 1
         if isinstance(factor, LevelFactor) and factor.expression.op == "column" and alone:
             against = table - table[0]
-            assert isinstance(expected.found, Contrasts)
+            assert isinstance(expected.found, LikelyFits)
             users = expected.found.rows[term.start : term.stop]
             effects[factor.expression.name] = against @ users
     return effects
@@ -129,9 +124,9 @@ def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
 
 def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
     """Standard errors of linear functions, and whether they will probably have a standard error."""
-    assert isinstance(expected.found, Contrasts)
+    assert isinstance(expected.found, LikelyFits)
     contrasts = replace(expected.found, rows=rows)
-    printed = np.array([decision.reported for decision in interval_decisions(contrasts)], dtype=np.bool_)
+    printed = np.array([decision.reported for decision in contrasts.decisions], dtype=np.bool_)
     return expected.model.response.unit * contrasts.deviations, printed
 
 

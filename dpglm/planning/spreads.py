@@ -77,8 +77,3 @@ def under(expected: Expectation, spread: Spread) -> Expectation:
     moments = expected_moments(schema, model.coding, FEWER_POINTS)
     other.__dict__.update(moments=moments, drawn=None)
     return other
-
-
-def printed_between(expected: Expectation) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-    """Which coefficients will have a standard error with undeclared columns uneven, and even."""
-    return under(expected, UNEVEN).printed, under(expected, EVEN).printed

@@ -13,7 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.inference.contrasts import IntervalDecision
 from dpglm.methods.perturbed_objective import MOST
 from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
-from dpglm.planning.spreads import printed_between, undeclared
+from dpglm.planning.spreads import EVEN, UNEVEN, undeclared, under
 from dpglm.postprocessing.declared import weight_facts
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report import coefficient_figures, plots
@@ -55,7 +55,7 @@ def summary(expected: Expectation) -> Table:
     sure, possible = expected.printed, expected.printed
     promise: tuple[Fact, ...] = ()
     if expected.has_intervals and undeclared(expected.model):
-        uneven, even = printed_between(expected)
+        uneven, even = (under(expected, spread).printed for spread in (UNEVEN, EVEN))
         sure, possible = tuple(map(min, uneven, even)), tuple(map(max, uneven, even))
         words = f"of {sum(sure)} to {sum(possible)} of {len(sure)} coefficients; {IF_EVEN}"
         promise = (("Intervals", words),)

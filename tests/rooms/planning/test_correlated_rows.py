@@ -13,8 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpglm
+from dpglm.data.formula.parse import parse
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.factor_rows import contrasts
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.expectation import LikelyFits
 from dpglm.planning.correlated_rows import (
     SHARES,
     CorrelatedRows,
@@ -28,6 +31,7 @@ from dpglm.planning.expectation import Expectation
 from dpglm.postprocessing.correlations import ColumnProducts, ProfiledColumn
 from dpglm.spec.model_spec import ModelSpec
 from dpglm.typing import FloatMatrix
+from studies.real_tables import require
 
 ROWS = 20_000
 LEVELS = list("pqrs")
@@ -262,3 +266,34 @@ def test_expected_errors_are_those_of_fits() -> None:
         shares.append(float(((ratio > 1.0 / 1.5) & (ratio < 1.5)).mean()))
     assert shares[0] >= 0.85
     assert shares[0] >= shares[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "calm_at_most"), [("adult", 0.8), ("gusto", 1.0)])
+def test_expected_errors_are_those_of_fits_where_noise_hides_how_columns_overlap(
+    name: str, calm_at_most: float
+) -> None:
+    # Without the noise of the information, which leaves coefficients to the priors of others, Adult fails.
+    real = require(name)
+    frame, formula, words = real.frame(), real.formula(), {"schema": real.schema()}
+    columns = [*(model := parse(formula, words["schema"])).columns, model.response]
+    budget = dpglm.Privacy(2.0, 1e-6, relation="add-remove")
+    told: Any = {"columns": columns, "correlations": True, "privacy": budget, "seed": 3, **words}
+    words |= {"profile": dpglm.describe(frame, **told), "privacy": replace(budget, epsilon=1.0)}
+    fits = [
+        dpglm.fit(formula, frame, penalty="none", seed=seed, progress=False, **words).tidy()
+        for seed in range(3)
+    ]
+    errors = np.array([fit["std_error"].where(fit["reliable"]) for fit in fits], dtype=np.float64)
+    reliable = np.isfinite(errors).sum(axis=0) >= 2
+    expected = dpglm.plan(formula, n=len(frame), penalty="none", **words).expected()
+    spec = expected.plan.specification
+    calm = spec.method.expected(expected.plan.problem, expected.plan.releases, expected.rows)
+    assert isinstance(calm, Contrasts)
+    np.testing.assert_allclose(LikelyFits.of(calm, [np.zeros_like(calm.model.design)]).parts, calm.parts)
+    shares = []
+    for deviations in (expected.std_error, calm.deviations):
+        ratio = deviations[reliable] / np.nanmedian(errors[:, reliable], axis=0)
+        shares.append(float(np.mean((ratio > 1.0 / 1.5) & (ratio < 1.5))))
+    assert shares[0] >= 0.9
+    assert shares[1] <= calm_at_most
