@@ -12,22 +12,8 @@ from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.uncertainty import FACTORS, Means, shares
-from dpglm.report.figure import (
-    PATHS,
-    Axis,
-    Band,
-    Bars,
-    Curve,
-    Figure,
-    Intervals,
-    Mark,
-    Names,
-    Points,
-    Rows,
-    Rule,
-    padded,
-    shortened,
-)
+from dpglm.report import figure as shapes
+from dpglm.report.figure import PATHS, Axis, Figure, Mark, Names, Rows, padded, shortened
 from dpglm.report.section import shown
 from dpglm.tables.table import coefficient, interval_end, percent, plain_number
 from dpglm.typing import FloatMatrix, FloatVector, is_intercept
@@ -83,7 +69,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
     cut = (bars < axis.low) | (bars > axis.high)
     endless = cut.any(axis=1)
     intervals_drawn = [
-        Intervals(np.flatnonzero(which).tolist(), low.tolist(), high.tolist(), role, caps=caps)
+        shapes.Intervals(np.flatnonzero(which).tolist(), low.tolist(), high.tolist(), role, caps=caps)
         for which, role, caps in (
             (full & ~endless, "interval", forest),
             (full & endless, "interval", False),
@@ -104,7 +90,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
     )
     headings = ("coefficient", "estimate drawn", *more)
     points = [
-        Points(dots[lines].tolist(), lines, role, label)
+        shapes.Points(dots[lines].tolist(), lines, role, label)
         for lines, role, label in zip((filled, hollow), ("point", "hollow"), labels, strict=True)
         if lines
     ]
@@ -115,7 +101,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
         f"Hollow dots{' with thin bars' if forest else ''}: {meaning}.",
         x=axis,
         y=Names(names, frozenset(hollow)),
-        marks=(Rule(0.0, "x", "zero"), *intervals_drawn, *points),
+        marks=(shapes.Rule(0.0, "x", "zero"), *intervals_drawn, *points),
         caption=f"{subject} {scope}. Hollow{', thin' if forest else ''}: {meaning}. "
         "Units differ, so lengths compare only within a unit."
         f"{without_end}",
@@ -147,7 +133,7 @@ def variance_figure(record: FitRecord) -> Figure | None:
         x=Axis("share of the variance", 0.0, 1.0, marks=((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))),
         y=Names(tuple(names[j] for j in drawn)),
         marks=tuple(
-            Bars(range(len(drawn)), starts[:, k].tolist(), stops[:, k].tolist(), role, label)
+            shapes.Bars(range(len(drawn)), starts[:, k].tolist(), stops[:, k].tolist(), role, label)
             for k, (label, role) in enumerate(PARTS.items())
         ),
         caption="Shares of each coefficient’s variance, its squared standard error. Sampling would be there "
@@ -178,9 +164,9 @@ def width_figure(record: FitRecord, means: Means, errors: FloatMatrix) -> Figure
         x=Axis(f"factor on {symbol}", FACTORS[0], FACTORS[-1], log=True, marks=marks),
         y=Axis("width, relative to today’s", 0.0, 1.05 * float(high.max())),
         marks=(
-            Band(FACTORS, low.tolist(), high.tolist()),
-            Rule(0.5, "y"),
-            Curve(FACTORS, middle.tolist(), dots="point"),
+            shapes.Band(FACTORS, low.tolist(), high.tolist()),
+            shapes.Rule(0.5, "y"),
+            shapes.Curve(FACTORS, middle.tolist(), dots="point"),
         ),
         caption=f"Approximate width of intervals if {symbol} were larger or smaller. "
         "Dashed: half of today’s.",
@@ -205,7 +191,7 @@ def path_figure(path: CoefficientPath) -> Figure:
     labelled = sorted(drawn, key=lambda j: -float(entered[j]))[: len(PATHS)]
     roles = dict(zip(sorted(labelled), PATHS, strict=False))
     curves = [
-        Curve(
+        shapes.Curve(
             strengths,
             (path.coefficients[:, j] / sizes[j]).tolist(),
             roles.get(j, "faint-line"),
@@ -219,8 +205,8 @@ def path_figure(path: CoefficientPath) -> Figure:
         right = (
             padded("mean held-out loss, one standard error", float(low.min()), float(high.max())),
             (
-                Points(strengths, path.losses.tolist(), "claim", radius=2.0),
-                Intervals(strengths, low.tolist(), high.tolist(), "error", caps=False, upright=True),
+                shapes.Points(strengths, path.losses.tolist(), "claim", radius=2.0),
+                shapes.Intervals(strengths, low.tolist(), high.tolist(), "error", caps=False, upright=True),
             ),
         )
     label = f"strength of penalty {path.penalty} (dashed: {path.rule})"
@@ -229,7 +215,7 @@ def path_figure(path: CoefficientPath) -> Figure:
         "Coefficients against the strength of the penalty",
         x=_log_axis(label, strengths, reverse=True),
         y=Axis("coefficient, relative to its largest", -1.05, 1.05),
-        marks=(Rule(float(path.strengths[path.chosen]), "x"), Rule(0.0, "y", "zero"), *curves),
+        marks=(shapes.Rule(float(path.strengths[path.chosen]), "x"), shapes.Rule(0.0, "y", "zero"), *curves),
         wide=True,
         right=right,
     )
@@ -250,13 +236,13 @@ def expected_figure(
         errors.items(), (("second", "claim"), ("line", "point")), strict=True
     ):
         finite = np.isfinite(heights)
-        curves.append(Curve(values[finite].tolist(), heights[finite].tolist(), role, name, dots))
+        curves.append(shapes.Curve(values[finite].tolist(), heights[finite].tolist(), role, name, dots))
     return Figure(
         "expected",
         f"Expected standard errors over the {label}",
         x=_log_axis(label, [*values.tolist(), planned], marks=marks),
         y=_log_axis(f"expected standard error, {scale} scale", [y for curve in curves for y in curve.y]),
-        marks=(*curves, Rule(planned, "x", label="planned")),
+        marks=(*curves, shapes.Rule(planned, "x", label="planned")),
     )
 
 

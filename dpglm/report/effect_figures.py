@@ -14,20 +14,8 @@ from dpglm.postprocessing.labels import labelled
 from dpglm.postprocessing.margins import margins
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.survival import periods_of, survival
-from dpglm.report.figure import (
-    Axis,
-    Band,
-    Curve,
-    Figure,
-    Intervals,
-    Mark,
-    Names,
-    Points,
-    Rows,
-    Rule,
-    padded,
-    shortened,
-)
+from dpglm.report import figure as shapes
+from dpglm.report.figure import Axis, Figure, Mark, Names, Rows, padded, shortened
 from dpglm.tables.table import coefficient
 
 if TYPE_CHECKING:
@@ -135,7 +123,7 @@ def _over_number(record: FitRecord, column: str, rows: pd.DataFrame | None) -> F
         f"{_response(record)} over {label}",
         x=padded(shortened(label, 60), float(x.min()), float(x.max())),
         y=padded(_response(record), float(low.min()), float(high.max())),
-        marks=(Band(x.tolist(), low.tolist(), high.tolist()), Curve(x.tolist(), dots.tolist())),
+        marks=(shapes.Band(x.tolist(), low.tolist(), high.tolist()), shapes.Curve(x.tolist(), dots.tolist())),
     )
 
 
@@ -157,7 +145,7 @@ def _figure(
     axis = padded(label, float(finite.min()), float(finite.max()))
     low, high = np.clip(ends, axis.low, axis.high).T
     known = np.isfinite(dots)
-    marks: list[Mark] = [Rule(0.0, "x", "zero")] if zero else []
+    marks: list[Mark] = [shapes.Rule(0.0, "x", "zero")] if zero else []
     words = ("95 % interval", "rests on its prior scale")
     for which, bar, dot, word in (
         (reliable & known, "interval", "point", words[0]),
@@ -166,8 +154,8 @@ def _figure(
         at = np.flatnonzero(which).tolist()
         if at:
             marks += [
-                Intervals(at, low[which].tolist(), high[which].tolist(), bar, caps=False),
-                Points(dots[which].tolist(), at, dot, word),
+                shapes.Intervals(at, low[which].tolist(), high[which].tolist(), bar, caps=False),
+                shapes.Points(dots[which].tolist(), at, dot, word),
             ]
     faint = frozenset(np.flatnonzero(~reliable).tolist())
     return Figure("effects", label, x=axis, y=Names(names, faint), marks=tuple(marks))
@@ -237,12 +225,12 @@ def survival_figure(record: FitRecord, grid: pd.DataFrame | None) -> Figure:
         label = ", ".join(f"{name} {part[name].iloc[0]}" for name in differ)
         low, high = part["conf_low"].tolist(), part["conf_high"].tolist()
         if count == 1:
-            marks.append(Band([0.0, *places], [1.0, *low], [1.0, *high]))
+            marks.append(shapes.Band([0.0, *places], [1.0, *low], [1.0, *high]))
         else:
             moved = [at + _APART * (place - (count - 1) / 2.0) for at in places]
-            marks.append(Intervals(moved, low, high, f"path-{place}", caps=False, upright=True))
+            marks.append(shapes.Intervals(moved, low, high, f"path-{place}", caps=False, upright=True))
         role = "line" if count == 1 else f"path-{place}"
-        marks.append(Curve([0.0, *places], [1.0, *part["estimate"]], role, label))
+        marks.append(shapes.Curve([0.0, *places], [1.0, *part["estimate"]], role, label))
         lines += [
             (label, str(value), *(coefficient(each) for each in numbers))
             for value, *numbers in zip(values, part["estimate"].tolist(), low, high, strict=True)

@@ -8,33 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpglm.postprocessing import summary, uncertainty
 from dpglm.postprocessing.declared import weight_facts
 from dpglm.postprocessing.intervals import caveats, intervals, selected, surprises
 from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import PooledSites
-from dpglm.postprocessing.summary import (
-    METHOD,
-    WIDE,
-    approximation,
-    interval_facts,
-    link_notes,
-    mergeable,
-    penalised,
-    separated,
-)
-from dpglm.postprocessing.uncertainty import (
-    DETECTABLE,
-    FACTORS,
-    RULE,
-    against_sampling,
-    detectable,
-    halving,
-    no_intervals,
-    prior_scales,
-    widths,
-)
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import ReportedPart, Section, Subject, shown
@@ -104,25 +84,25 @@ def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | flo
 def model_and_results(record: FitRecord) -> Section:
     """Coefficients, intervals and their method, figures, what "not selected" means."""
     private, chosen = record.guarantee.private, selected(record)
-    decisions = zip(mergeable(record), record.interval_decisions, strict=True)
+    decisions = zip(summary.mergeable(record), record.interval_decisions, strict=True)
     content = {
         "interval_facts": [
-            (label, words if private or record.exact else f"95 %, {METHOD}")
-            for label, words in interval_facts(record)
+            (label, words if private or record.exact else f"95 %, {summary.METHOD}")
+            for label, words in summary.interval_facts(record)
         ],
         "coefficients": _coefficients(record),
         "odds": _has_odds(record),
-        "approximation": approximation(record),
-        "link_notes": link_notes(record),
-        "why_none": no_intervals(record) if private else "",
-        "penalised": penalised(record),
+        "approximation": summary.approximation(record),
+        "link_notes": summary.link_notes(record),
+        "why_none": uncertainty.no_intervals(record) if private else "",
+        "penalised": summary.penalised(record),
         "surprises": bool(surprises(record)),
         "caveats": caveats(record),
         "figure": coefficient_figure(record),
         "variance": variance_figure(record),
-        "rule": RULE,
+        "rule": uncertainty.RULE,
         "gaps": _gaps(record),
-        "wide": WIDE,
+        "wide": summary.WIDE,
         "mergeable": any(merge and not decision.reported for merge, decision in decisions),
         "priors": _priors(record),
         "chosen": int(chosen.sum()),
@@ -135,7 +115,7 @@ def model_and_results(record: FitRecord) -> Section:
 
 def _coefficients(record: FitRecord) -> tuple[Rows, ...]:
     """The coefficients with errors, intervals and odds ratios; those of a penalised fit in two tables."""
-    given, apart = record.contrasts is not None, separated(record)
+    given, apart = record.contrasts is not None, summary.separated(record)
     estimates = record.estimates[:MOST_ROWS]
     columns: dict[str, Iterable[str]] = {"estimate": map(coefficient, estimates)}
     if not apart:
@@ -164,7 +144,7 @@ def _errors(record: FitRecord) -> dict[str, Iterable[str]]:
     columns: dict[str, Iterable[str]] = {"std err": map(coefficient, record.standard_errors[:MOST_ROWS])}
     if record.contrasts is None:
         return columns
-    centre = (record.debiased if separated(record) else record.estimates)[:MOST_ROWS]
+    centre = (record.debiased if summary.separated(record) else record.estimates)[:MOST_ROWS]
     ends = intervals(record, 0.95)[:MOST_ROWS]
     columns["lower"], columns["upper"] = (map(interval_end, end) for end in ends.T)
     return columns | _odds(record, np.column_stack([centre, ends])) if _has_odds(record) else columns
@@ -216,7 +196,9 @@ def _gaps(record: FitRecord) -> Rows | None:
 
 
 def _priors(record: FitRecord) -> Rows | None:
-    rows = tuple((shown(term, 120), what, scale) for term, what, scale in prior_scales(record)[:MOST_TERMS])
+    rows = tuple(
+        (shown(term, 120), what, scale) for term, what, scale in uncertainty.prior_scales(record)[:MOST_TERMS]
+    )
     caption = "Prior scales, as standard deviations"
     return Rows(caption, ("term", "of", "scale"), rows, numeric=(2,)) if rows else None
 
@@ -228,22 +210,23 @@ def usefulness(record: FitRecord) -> Section | None:
         return None
     given = np.flatnonzero(record.reported)
     content: dict[str, Any] = {
-        "penalised": penalised(record),
+        "penalised": summary.penalised(record),
         "intervals": bool(len(given)),
         "pulled_to": "those of the source" if "source" in record.specification.method.options else "zero",
-        "why_none": no_intervals(record) or "no coefficient passes the rule of the section before",
+        "why_none": uncertainty.no_intervals(record)
+        or "no coefficient passes the rule of the section before",
     }
     if len(given):
-        by_rows = widths(record, "n")
-        by_epsilon = widths(record, "epsilon") if private else None
-        ratio = against_sampling(record)[given]
+        by_rows = uncertainty.widths(record, "n")
+        by_epsilon = uncertainty.widths(record, "epsilon") if private else None
+        ratio = uncertainty.against_sampling(record)[given]
         content |= {
             "table": _precision(record, by_rows, by_epsilon),
             "left_out": max(0, len(given) - MOST_ROWS),
             "median": plain_number(float(f"{np.median(ratio):.3g}")),
             "widest": plain_number(float(f"{ratio.max():.3g}")),
-            "detectable": f"{DETECTABLE:.2g}",
-            "most": f"{FACTORS[-1]:g}",
+            "detectable": f"{uncertainty.DETECTABLE:.2g}",
+            "most": f"{uncertainty.FACTORS[-1]:g}",
             "by_rows": width_figure(record, "n", by_rows),
             "by_epsilon": None if by_epsilon is None else width_figure(record, "epsilon", by_epsilon),
         }
@@ -257,12 +240,13 @@ def _precision(record: FitRecord, by_rows: FloatMatrix, by_epsilon: FloatMatrix 
         "coefficient": [shown(names[j], 120) for j in drawn],
         "interval width": map(interval_end, np.ptp(intervals(record, 0.95)[drawn], axis=1)),
         "over sampling alone": [
-            f"{ratio:.3g}" if math.isfinite(ratio) else ABSENT for ratio in against_sampling(record)[drawn]
+            f"{ratio:.3g}" if math.isfinite(ratio) else ABSENT
+            for ratio in uncertainty.against_sampling(record)[drawn]
         ],
-        "smallest detectable effect": map(coefficient, detectable(record)[drawn]),
-        "rows, times": map(factor, halving(by_rows)[drawn]),
+        "smallest detectable effect": map(coefficient, uncertainty.detectable(record)[drawn]),
+        "rows, times": map(factor, uncertainty.halving(by_rows)[drawn]),
     }
     if by_epsilon is not None:
-        columns["ε, times"] = map(factor, halving(by_epsilon)[drawn])
+        columns["ε, times"] = map(factor, uncertainty.halving(by_epsilon)[drawn])
     caption = "Precision, and what would halve the width"
     return Rows.of_columns(caption, columns, tuple(range(1, len(columns))))
