@@ -92,7 +92,7 @@ def ends(
     *,
     wide: bool = False,
 ) -> FloatMatrix:
-    """Ends of k intervals ``centre +- reach``, shape (k, 2); in a logistic model by `OuterEnds`."""
+    """Ends of k intervals ``centre +- reach``, shape (k, 2), or further out: see `OuterEnds`."""
     near = outer_ends(record, contrasts)
     if near is None:
         return np.column_stack([centre - reach, centre + reach])
@@ -111,8 +111,9 @@ def quantile(level: float) -> float:
 
 
 def outer_ends(record: FitRecord, contrasts: Contrasts | None) -> OuterEnds | None:
-    """How far out intervals of a logistic fit reach; None where the standard error says it."""
-    if contrasts is None or record.released is None or record.link != "logit" or record.exact:
+    """How far out intervals reach; None where the standard error says it."""
+    elsewhere = record.link not in ("logit", "identity")
+    if contrasts is None or record.released is None or record.exact or elsewhere:
         return None
     with np.errstate(all="ignore"):
         return OuterEnds.of(contrasts, record.released.prior_variance)

@@ -1,8 +1,8 @@
-"""Outer ends of intervals in a logistic model, which reach further out than the standard error says.
+"""Outer ends of intervals, which may reach further out than the standard error says.
 
-As a coefficient of a level moves outwards, the rarer response of its rows falls off by the logistic curve,
-like exp(-step) near separation. A linear model lets it reach nothing after a step of 1 to 2, so its interval
-ends too early: the outer end is mapped further out, and may be infinite.
+As a coefficient of a level moves outwards in a logistic model, the rarer response of its rows falls off by
+the logistic curve, like exp(-step) near separation. A linear model lets it reach nothing after a step of 1 to
+2, so its interval ends too early: the outer end is mapped further out, and may be infinite.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class OuterEnds:
     -----
     The information at t says how fast the score falls there, and the linear model what it is on the way to
     the estimate if predictors are normal. A step that leads away from zero may be longer than that: the
-    interval's outer end lies a share of the step further out: `SHORT`, or of strong effects `SHORT_LARGE`.
+    interval's outer end lies a share of the step further out: `SHORT`, or of strong effects `SHORT_LARGE`. In
+    linear regression the step is too short where noise makes the information too large: of strong effects,
+    levels' among them.
 
     A contrast of levels needs more. Outward is where responses of the level that tells least get more alike:
     it makes most of the variance, and its information falls that way. An outer end f from t in the linear
@@ -125,23 +127,23 @@ class OuterEnds:
     def of(cls, contrasts: Contrasts, declared: FloatVector) -> Self:
         """Each function, at t and the mean of the other terms; ``declared`` are prior variances, shape (p,).
 
-        Without an intercept no level is looked at.
+        Without an intercept no level is looked at. In linear regression nothing lies on a curve.
         """
         model, rows = contrasts.model, contrasts.rows
         centre = model.released.centre
         start = rows @ centre + model.released.known(rows)
         outward, rarer, unit = np.zeros(len(rows)), np.ones(len(rows)), np.ones(len(rows))
-        size = np.abs(contrasts.estimates)
+        size, straight = np.abs(contrasts.estimates), not model.released.third_derivative_bound
         strong = (size > LARGE * np.sqrt(rows**2 @ declared)) & (size < PLAIN * contrasts.deviations)
         for term in model.released.term_columns:
-            if term.kind == "levels":
+            if term.kind == "levels" and not straight:
                 strong &= ~only_in(rows, term)
             elif term.kind == "intercept":
                 strong &= ~rows[:, term.columns].any(axis=1)
-        short = np.where(strong, SHORT_LARGE, SHORT)
+        short = np.where(strong, SHORT_LARGE, 0.0 if straight else SHORT)
         found: list[tuple[int, float, tuple[int, ...]]] = []
         intercept = model.cells.intercept
-        if intercept is None:
+        if intercept is None or straight:
             return cls(outward, start, rarer, short=short)
         constant = np.isclose(rows[:, intercept.start], intercept.table[0, 0], rtol=_ROUNDING, atol=0.0)
         means = {term.start: _mean_predictor(model, intercept, term) for term in model.released.term_columns}
