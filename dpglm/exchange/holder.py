@@ -11,7 +11,6 @@ from pathlib import Path
 from dpglm import __version__
 from dpglm.curator.curator import Curator
 from dpglm.errors import DpglmError, ExchangeError, LedgerError
-from dpglm.exchange import messages
 from dpglm.exchange.arguments import (
     PlanOption,
     joint_plan,
@@ -23,6 +22,21 @@ from dpglm.exchange.arguments import (
     transport_of,
 )
 from dpglm.exchange.journal import Journal, journal_path
+from dpglm.exchange.messages import (
+    Answer,
+    Ask,
+    Done,
+    Hello,
+    Key,
+    Keys,
+    Message,
+    Refusal,
+    Start,
+    Started,
+    message_error,
+    packed,
+    read_message,
+)
 from dpglm.exchange.sums import Masks, point_of
 from dpglm.exchange.transcript import Transcript
 from dpglm.exchange.transport import Box, Transport, emptied
@@ -117,7 +131,7 @@ def answer(
         if content is None:
             if holder.all_answered:
                 break  # the end was not told, and nothing can be asked any more
-            raise messages.message_error(
+            raise message_error(
                 site,
                 f"no message for {seconds:g} seconds",
                 "questions of the coordinator",
@@ -126,7 +140,7 @@ def answer(
         try:
             reply = holder.reply(content)
         except DpglmError as error:
-            carrier.send(answers, messages.Refusal.of(run, site, error).to_bytes())
+            carrier.send(answers, Refusal.of(run, site, error).to_bytes())
             raise
         if reply:
             carrier.send(answers, reply)
@@ -177,7 +191,7 @@ class Holder:
     @property
     def finished(self) -> bool:
         """Whether the coordinator has said that nothing more will be asked."""
-        return self._journal.get(self.site, messages.Done.kind) is not None
+        return self._journal.get(self.site, Done.kind) is not None
 
     @property
     def all_answered(self) -> bool:
@@ -199,7 +213,7 @@ class Holder:
         BudgetExceeded, LedgerError, PrivacyError
             The charge was refused; nothing was read.
         """
-        message = messages.read_message(content, run=self.run, site=self.site)
+        message = read_message(content, run=self.run, site=self.site)
         kept = self._journal.get(self.site, message.name)
         # `keep` refuses another question than the one that was answered.
         made = self._made(message) if kept is None else kept.answered
@@ -208,43 +222,41 @@ class Holder:
     def greeting(self, content: bytes) -> bytes:
         """The reply to a greeting by the approved plan; empty for all else: it may be of an earlier try."""
         try:
-            known = isinstance(messages.read_message(content, run=self.run, site=self.site), messages.Hello)
+            known = isinstance(read_message(content, run=self.run, site=self.site), Hello)
             return self.reply(content) if known else b""
         except ExchangeError:
             return b""
 
-    def _made(self, message: messages.Message) -> bytes:
+    def _made(self, message: Message) -> bytes:
         """The answer to a question that was not answered before."""
-        if isinstance(message, messages.Hello):
+        if isinstance(message, Hello):
             return self._greeted(message).to_bytes()
-        if isinstance(message, messages.Done):
+        if isinstance(message, Done):
             return b""
-        if self._journal.get(self.site, messages.Hello.kind) is None:
-            raise messages.message_error(
-                self.site, f"{message.kind!r} before the coordinator's plan", "its plan"
-            )
-        if isinstance(message, messages.Start):
+        if self._journal.get(self.site, Hello.kind) is None:
+            raise message_error(self.site, f"{message.kind!r} before the coordinator's plan", "its plan")
+        if isinstance(message, Start):
             self._charge()
-            return messages.Started(self.run, self.site, self._public_rows()).to_bytes()
-        if isinstance(message, messages.Key | messages.Keys) and self._masks is not None:
+            return Started(self.run, self.site, self._public_rows()).to_bytes()
+        if isinstance(message, Key | Keys) and self._masks is not None:
             self._started(f"a message {message.kind!r}")
             return self._masks.acquainted(message).to_bytes()
-        if isinstance(message, messages.Ask):
+        if isinstance(message, Ask):
             return self._drawn(message).to_bytes()
-        raise messages.message_error(self.site, f"a message {message.kind!r} to a holder", "a question")
+        raise message_error(self.site, f"a message {message.kind!r} to a holder", "a question")
 
-    def _greeted(self, hello: messages.Hello) -> messages.Hello:
+    def _greeted(self, hello: Hello) -> Hello:
         """Whether the coordinator runs the plan that was approved here; what this site says of itself."""
         if hello.plan != self._approved.fingerprint:
             other = f", by dpglm {hello.version[:20]}" if hello.version != __version__ else ""
-            raise messages.message_error(
+            raise message_error(
                 self.site,
                 f"a coordinator with another plan ({hello.plan[:12]}{other}) than the one approved there",
                 f"plan {self._approved.fingerprint[:12]}, made by dpglm {__version__}",
                 "Use the same specification and the same version of dpglm on all sides. Nothing was charged.",
             )
         rows, seeded = self._plan.specification.schema.rows, not self._noise.private
-        return messages.Hello(self.run, self.site, self._plan.fingerprint, __version__, rows, seeded)
+        return Hello(self.run, self.site, self._plan.fingerprint, __version__, rows, seeded)
 
     def _charge(self) -> None:
         """Charge the run, once; on disk when this returns."""
@@ -253,11 +265,11 @@ class Holder:
             what = f"{what} at site {self.site!r} in run {self.run!r}"
             self._ledger.charge(guarantee, what=what, plan=plan, key=self._key)  # proof: charged
 
-    def _drawn(self, ask: messages.Ask) -> messages.Answer:
+    def _drawn(self, ask: Ask) -> Answer:
         """The next release of the plan at the point that was asked for, and of no other."""
         started = self._started(f"question {ask.number}")
         if ask.number != self._answered or self.all_answered:  # proof: order
-            raise messages.message_error(
+            raise message_error(
                 self.site,
                 f"question {ask.number}, where {self._answered} of {len(self._releases)} are answered",
                 "the questions of the plan in order",
@@ -265,26 +277,22 @@ class Holder:
             )
         release = self._releases[ask.number]
         if ask.release != release.name:
-            raise messages.message_error(
-                self.site, f"question {ask.number} for another release", repr(release.name)
-            )
+            raise message_error(self.site, f"question {ask.number} for another release", repr(release.name))
         point = point_of(ask, release if self._masks else None, self._table.design.size)
-        if messages.Started(self.run, self.site, self._public_rows()).to_bytes() != started:
-            raise messages.message_error(
-                self.site, "another number of rows than at the start", "the same table"
-            )
+        if Started(self.run, self.site, self._public_rows()).to_bytes() != started:
+            raise message_error(self.site, "another number of rows than at the start", "the same table")
         if self._masks is not None:
-            return messages.Answer(self.run, self.site, ask.number, self._masks.masked(ask.number, point))
+            return Answer(self.run, self.site, ask.number, self._masks.masked(ask.number, point))
         # A permit for this release alone: which ones are used up is what the journal says.
         permitted = replace(self._plan.releases, releases=(release,))
         values = Curator(self._table.design, permitted, self._noise).ask(release, point)
-        return messages.Answer(self.run, self.site, ask.number, messages.packed(values))
+        return Answer(self.run, self.site, ask.number, packed(values))
 
     def _started(self, what: str) -> bytes:
         """What was answered to the start; the charge is on disk."""
-        started = self._journal.get(self.site, messages.Start.kind)
+        started = self._journal.get(self.site, Start.kind)
         if started is None:
-            raise messages.message_error(self.site, f"{what} before the charge", "the start of the run")
+            raise message_error(self.site, f"{what} before the charge", "the start of the run")
         return started.answered
 
     @property
@@ -326,14 +334,14 @@ class Holder:
             # What was answered is not known: drawn again, a release would leave twice.
             raise self._contradiction("was charged, and its journal is gone", "its journal where it was")
         journal = Journal(path, opening)
-        if not charged and journal.get(self.site, messages.Start.kind) is not None:
+        if not charged and journal.get(self.site, Start.kind) is not None:
             raise self._contradiction(
                 "has a journal, and another ledger", "the ledger that was charged for it"
             )
         return journal
 
     def _contradiction(self, found: str, expected: str) -> ExchangeError:
-        return messages.message_error(
+        return message_error(
             self.site,
             f"run {self.run!r} {found}",
             expected,

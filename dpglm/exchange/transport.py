@@ -48,7 +48,13 @@ class Transport(Protocol):
 
 
 class InProcess:
-    """A carrier between threads of one process, for tests and for trying things out; see `Transport`."""
+    """A carrier between threads of one process, for tests and for trying things out.
+
+    >>> carrier, box = InProcess(), Box("monday", "north", "asks")
+    >>> carrier.send(box, b"hello")
+    >>> carrier.receive(box, timeout=1.0)
+    b'hello'
+    """
 
     def __init__(self) -> None:
         self._boxes: dict[Box, queue.Queue[bytes]] = defaultdict(queue.Queue)

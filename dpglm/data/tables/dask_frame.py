@@ -8,7 +8,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from dpglm.data.schema.schema import text_of_name
-from dpglm.data.tables import cluster
+from dpglm.data.tables.cluster import (
+    ClusterRows,
+    ClusterSource,
+    Cut,
+    Encode,
+    Failed,
+    Kept,
+    Piece,
+    coded_piece,
+    counts_of,
+    cuts_of,
+    packed,
+    silent,
+    summed,
+    unchanged,
+    usable,
+)
 from dpglm.errors import ClusterError
 from dpglm.rows import RowChunk
 from dpglm.threads import ONE_THREAD_EACH
@@ -40,7 +56,7 @@ def client_of_process() -> Any:
         return None
 
 
-class DaskSource(cluster.ClusterSource):
+class DaskSource(ClusterSource):
     """A dask frame of this process' client.
 
     Partitions are computed once, kept on the cluster while they are coded, and cut there.
@@ -54,7 +70,7 @@ class DaskSource(cluster.ClusterSource):
             else frame.rename(columns=dict(zip(frame.columns, names, strict=True)))
         )
         self._client = client
-        self._computed: tuple[list[Any], list[list[cluster.Cut]]] | None = None  # where it is held
+        self._computed: tuple[list[Any], list[list[Cut]]] | None = None  # where it is held
         self.column_names = tuple(name for name in names if isinstance(name, str))
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
@@ -63,37 +79,33 @@ class DaskSource(cluster.ClusterSource):
         partitions, pieces = self._cut(needed)
         for cut in (cut for piece in pieces for cut in piece):
             made = self._submit(_rows, partitions[cut.partition], needed, cut.start, cut.stop)
-            yield cluster.usable(_result(made))
+            yield usable(_result(made))
 
     @contextmanager
-    def held(self, columns: Sequence[str]) -> Iterator[cluster.ClusterSource]:
+    def held(self, columns: Sequence[str]) -> Iterator[ClusterSource]:
         held = DaskSource(self._frame, self._client)
         held._computed = self._cut(self._needed(columns))
         yield held
 
-    def coded(
-        self, columns: Sequence[str], encode: cluster.Encode, kept: Iterable[cluster.Kept] | None
-    ) -> cluster.ClusterRows:
+    def coded(self, columns: Sequence[str], encode: Encode, kept: Iterable[Kept] | None) -> ClusterRows:
         partitions, pieces = self._cut(self._needed(columns))
-        counts, found = cluster.counts_of(pieces, kept)
+        counts, found = counts_of(pieces, kept)
         made = [
             self._submit(_piece, encode, piece, own, *(partitions[cut.partition] for cut in piece))
             for piece, own in zip(pieces, found, strict=True)
         ]
-        marks = [cluster.usable(_result(mark)) for mark in self._submit_each(_mark, made)]
+        marks = [usable(_result(mark)) for mark in self._submit_each(_mark, made)]
         return DaskRows(self._client, made, marks, counts)
 
     def _needed(self, columns: Sequence[str]) -> list[str]:
         return list(columns) or list(self.column_names[:1])
 
-    def _cut(self, needed: list[str]) -> tuple[list[Any], list[list[cluster.Cut]]]:
+    def _cut(self, needed: list[str]) -> tuple[list[Any], list[list[Cut]]]:
         """Futures of the partitions, and the pieces that they are cut into."""
         if self._computed is not None:
             return self._computed
         partitions = self._client.compute(self._frame[needed].to_delayed())
-        return partitions, cluster.cuts_of(
-            [cluster.usable(_result(each)) for each in self._submit_each(_length, partitions)]
-        )
+        return partitions, cuts_of([usable(_result(each)) for each in self._submit_each(_length, partitions)])
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)
@@ -102,7 +114,7 @@ class DaskSource(cluster.ClusterSource):
         return [self._submit(function, each) for each in futures]
 
 
-class DaskRows(cluster.ClusterRows):
+class DaskRows(ClusterRows):
     """Coded pieces as futures of a client, which keep them on the cluster."""
 
     def __init__(
@@ -111,50 +123,48 @@ class DaskRows(cluster.ClusterRows):
         super().__init__(counts)
         self._client, self._pieces, self._marks = client, pieces, marks
 
-    def fetch(self, piece: int) -> Sequence[RowChunk] | cluster.Failed:
-        return cluster.unchanged(_result(self._pieces[piece]), self._marks[piece])
+    def fetch(self, piece: int) -> Sequence[RowChunk] | Failed:
+        return unchanged(_result(self._pieces[piece]), self._marks[piece])
 
     def sums(self, part: Callable[[Iterable[Any]], Any], stretches: Iterable[Sequence[Any]]) -> Iterator[Any]:
         waiting: deque[Any] = deque()
         most = _AHEAD * max(sum(self._client.nthreads().values()), 1)
         for stretch in stretches:
-            payload, numbers = cluster.packed(part, stretch)
+            payload, numbers = packed(part, stretch)
             pieces = [self._pieces[number] for number in numbers]
             marks = {number: self._marks[number] for number in numbers}
             if len(waiting) >= most:
-                yield cluster.usable(_result(waiting.popleft()))
+                yield usable(_result(waiting.popleft()))
             waiting.append(self._client.submit(_summed, payload, marks, *pieces, pure=False))
         while waiting:
-            yield cluster.usable(_result(waiting.popleft()))
+            yield usable(_result(waiting.popleft()))
 
 
-@cluster.silent
+@silent
 def _length(frame: Any) -> int:
     return len(frame)
 
 
-@cluster.silent
+@silent
 def _rows(frame: Any, columns: list[str], start: int, stop: int) -> Any:
     return frame[columns].iloc[start:stop]
 
 
-@cluster.silent
-def _piece(
-    encode: cluster.Encode, cuts: Sequence[cluster.Cut], kept: Sequence[cluster.Kept], *frames: Any
-) -> Any:
+@silent
+def _piece(encode: Encode, cuts: Sequence[Cut], kept: Sequence[Kept], *frames: Any) -> Any:
     some = [frame.iloc[cut.start : cut.stop] for frame, cut in zip(frames, cuts, strict=True)]
-    return cluster.Piece.of(cluster.coded_piece(encode, list(zip(cuts, some, kept, strict=True))))
+    return Piece.of(coded_piece(encode, list(zip(cuts, some, kept, strict=True))))
 
 
-def _mark(piece: cluster.Piece | cluster.Failed) -> bytes | cluster.Failed:
-    return piece if isinstance(piece, cluster.Failed) else piece.mark
+def _mark(piece: Piece | Failed) -> bytes | Failed:
+    return piece if isinstance(piece, Failed) else piece.mark
 
 
-@cluster.silent
+@silent
 @ONE_THREAD_EACH
 def _summed(payload: bytes, marks: Mapping[int, bytes], *pieces: Any) -> Any:
     found = zip(marks, marks.values(), pieces, strict=True)
-    return cluster.summed(payload, {number: cluster.unchanged(piece, mark) for number, mark, piece in found})
+    return summed(payload, {number: unchanged(piece, mark) for number, mark, piece in found})
 
 
 def _result(future: Any) -> Any:

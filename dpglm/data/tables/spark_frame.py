@@ -11,7 +11,23 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from dpglm.data.tables import cluster
+from dpglm.data.tables.cluster import (
+    ClusterRows,
+    ClusterSource,
+    Cut,
+    Encode,
+    Failed,
+    Kept,
+    Piece,
+    coded_piece,
+    counts_of,
+    cuts_of,
+    joined,
+    packed,
+    summed,
+    unchanged,
+    usable,
+)
 from dpglm.data.tables.source import frame_of_arrow
 from dpglm.errors import ClusterError
 from dpglm.rows import RowChunk
@@ -22,9 +38,7 @@ if TYPE_CHECKING:
 
 # What a task hands back: which one, and bytes of what it made.
 _ANSWER = "number long, answer binary"
-_Parts = Mapping[
-    int, list[tuple[int, int, cluster.Cut, cluster.Kept]]
-]  # of each partition: piece, place in it, cut, kept
+_Parts = Mapping[int, list[tuple[int, int, Cut, Kept]]]  # of each partition: piece, place in it, cut, kept
 
 
 def is_spark_frame(data: object) -> bool:
@@ -33,7 +47,7 @@ def is_spark_frame(data: object) -> bool:
     return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
 
 
-class SparkSource(cluster.ClusterSource):
+class SparkSource(ClusterSource):
     """A frame of a Spark session. The columns used are cached by Spark while they are coded."""
 
     def __init__(self, frame: Any, names: Sequence[str] | None = None) -> None:
@@ -47,26 +61,24 @@ class SparkSource(cluster.ClusterSource):
         partitions = dict(_collected(chosen, _table_of_partition))
         lengths = [partitions[number].num_rows for number in sorted(partitions)]
         tables = [partitions[number] for number in sorted(partitions)]
-        for cut in (cut for piece in cluster.cuts_of(lengths) for cut in piece):
+        for cut in (cut for piece in cuts_of(lengths) for cut in piece):
             some = tables[cut.partition].slice(cut.start, cut.stop - cut.start)
             yield frame_of_arrow(some.rename_columns(list(columns)))
 
     @contextmanager
-    def held(self, columns: Sequence[str]) -> Iterator[cluster.ClusterSource]:
+    def held(self, columns: Sequence[str]) -> Iterator[ClusterSource]:
         chosen = self._chosen(columns).persist()
         try:
             yield SparkSource(chosen, columns)
         finally:
             chosen.unpersist()
 
-    def coded(
-        self, columns: Sequence[str], encode: cluster.Encode, kept: Iterable[cluster.Kept] | None
-    ) -> cluster.ClusterRows:
+    def coded(self, columns: Sequence[str], encode: Encode, kept: Iterable[Kept] | None) -> ClusterRows:
         found = dict(_collected(self._frame, _length_of_partition))
         numbers = sorted(found)
-        pieces = cluster.cuts_of([found[number] for number in numbers])
-        counts, kept_of = cluster.counts_of(pieces, kept)
-        parts: dict[int, list[tuple[int, int, cluster.Cut, cluster.Kept]]] = defaultdict(list)
+        pieces = cuts_of([found[number] for number in numbers])
+        counts, kept_of = counts_of(pieces, kept)
+        parts: dict[int, list[tuple[int, int, Cut, Kept]]] = defaultdict(list)
         for piece, (cuts, owns) in enumerate(zip(pieces, kept_of, strict=True)):
             for place, (cut, own) in enumerate(zip(cuts, owns, strict=True)):
                 parts[numbers[cut.partition]].append((piece, place, cut, own))
@@ -85,7 +97,7 @@ def _spelled(place: int) -> str:
     return f"c{place}"
 
 
-class SparkRows(cluster.ClusterRows):
+class SparkRows(ClusterRows):
     """Coded pieces as rows of a cached Spark frame; given back when no longer used."""
 
     def __init__(self, frame: Any, counts: Sequence[int]) -> None:
@@ -100,22 +112,22 @@ class SparkRows(cluster.ClusterRows):
 
     def mark(self) -> None:
         """Keep what tells each piece; a ClusterError if one could not be coded."""
-        self._marks = {number: cluster.usable(mark) for number, mark in _collected(self._frame, _marks)}
+        self._marks = {number: usable(mark) for number, mark in _collected(self._frame, _marks)}
 
-    def fetch(self, piece: int) -> Sequence[RowChunk] | cluster.Failed:
+    def fetch(self, piece: int) -> Sequence[RowChunk] | Failed:
         found = dict(_collected(self._frame.where(f"piece = {piece:d}"), _pieces_themselves))
-        return cluster.unchanged(found[piece], self._marks[piece])
+        return unchanged(found[piece], self._marks[piece])
 
     def sums(self, part: Callable[[Iterable[Any]], Any], stretches: Iterable[Sequence[Any]]) -> Iterator[Any]:
         """All stretches in one job; each lies within one piece."""
         wanted, order = {}, []
         for stretch in stretches:
-            payload, (piece,) = cluster.packed(part, stretch)
+            payload, (piece,) = packed(part, stretch)
             wanted[piece] = self._marks[piece], payload
             order.append(piece)
         found = dict(_collected(self._frame, partial(_summed, wanted)))
         for piece in order:
-            yield cluster.usable(found[piece])
+            yield usable(found[piece])
 
 
 def _collected(frame: Any, task: Callable[[Iterator[Any]], Iterator[Any]]) -> list[tuple[int, Any]]:
@@ -126,7 +138,7 @@ def _collected(frame: Any, task: Callable[[Iterator[Any]], Iterator[Any]]) -> li
         why = type(error).__name__
     else:
         answers = [(int(row["number"]), pickle.loads(row["answer"])) for row in rows]
-        return [(number, cluster.usable(answer) if number < 0 else answer) for number, answer in answers]
+        return [(number, usable(answer) if number < 0 else answer) for number, answer in answers]
     raise ClusterError(
         f"a Spark session that could not do a job ({why})",
         expected="executors with dpglm and its libraries, and a frame that can be computed",
@@ -140,7 +152,7 @@ def _collected(frame: Any, task: Callable[[Iterator[Any]], Iterator[Any]]) -> li
 
 
 def _silent(
-    answered: Callable[[cluster.Failed], Any],
+    answered: Callable[[Failed], Any],
 ) -> Callable[[Callable[..., Iterator[Any]]], Callable[..., Iterator[Any]]]:
     """A task whose error is its last answer, in the columns of its others, with the number -1."""
 
@@ -150,7 +162,7 @@ def _silent(
             try:
                 yield from task(*arguments)
             except Exception as error:
-                yield answered(cluster.Failed(type(error).__name__))
+                yield answered(Failed(type(error).__name__))
 
         return run
 
@@ -190,9 +202,7 @@ def _table_of_partition(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 @_silent(partial(_cut_rows, -1, 0))
-def _coded(
-    encode: cluster.Encode, names: Sequence[str], parts: _Parts, batches: Iterator[Any]
-) -> Iterator[Any]:
+def _coded(encode: Encode, names: Sequence[str], parts: _Parts, batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     own = parts.get(_partition(), [])
@@ -202,20 +212,20 @@ def _coded(
     table = pa.Table.from_batches(held).rename_columns(list(names))
     for piece, place, cut, kept in own:
         frame = frame_of_arrow(table.slice(cut.start, cut.stop - cut.start))
-        yield _cut_rows(piece, place, cluster.coded_piece(encode, [(cut, frame, kept)]))
+        yield _cut_rows(piece, place, coded_piece(encode, [(cut, frame, kept)]))
 
 
 @_silent(partial(_piece, -1))
 def _joined(batches: Iterator[Any]) -> Iterator[Any]:
     """Pieces from their cuts, which come one after the other."""
     for piece, cuts in groupby(_rows_of(batches), itemgetter(0)):
-        yield _piece(piece, cluster.Piece.of(cluster.joined([rows for _, rows in cuts])))
+        yield _piece(piece, Piece.of(joined([rows for _, rows in cuts])))
 
 
 @_silent(partial(_answer, -1))
 def _marks(batches: Iterator[Any]) -> Iterator[Any]:
     for number, piece in _rows_of(batches):
-        yield _answer(number, piece if isinstance(piece, cluster.Failed) else piece.mark)
+        yield _answer(number, piece if isinstance(piece, Failed) else piece.mark)
 
 
 @_silent(partial(_answer, -1))
@@ -230,7 +240,7 @@ def _summed(wanted: Mapping[int, tuple[bytes, bytes]], batches: Iterator[Any]) -
         for number, piece in _rows_of(batches):
             if number in wanted:
                 mark, payload = wanted[number]
-                yield _answer(number, cluster.summed(payload, {number: cluster.unchanged(piece, mark)}))
+                yield _answer(number, summed(payload, {number: unchanged(piece, mark)}))
 
 
 def _rows_of(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
