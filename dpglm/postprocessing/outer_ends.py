@@ -18,6 +18,7 @@ from scipy.special import expit
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.pooled_model import PooledModel
 from dpglm.inference.score_and_information import squared_length
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -90,15 +91,15 @@ class SlopeWithin:
 
 @dataclass(frozen=True, eq=False)
 class OuterEnds:
-    r"""Outer ends of intervals in a logistic model, whose rows weigh less the further out coefficients are.
+    r"""Outer ends of intervals; in a logistic model rows weigh less the further out coefficients are.
 
     Notes
     -----
     The information at t says how fast the score falls there, and the linear model what it is on the way to
     the estimate if predictors are normal. A step that leads away from zero may be longer than that: the
     interval's outer end lies a share of the step further out: `SHORT`, or of strong effects `SHORT_LARGE`. In
-    linear regression the step is too short where noise makes the information too large: of strong effects,
-    levels' among them.
+    linear regression in two stages the step is too short where noise makes the information too large: of
+    strong effects, levels' among them.
 
     A contrast of levels needs more. Outward is where responses of the level that tells least get more alike:
     it makes most of the variance, and its information falls that way. An outer end f from t in the linear
@@ -140,6 +141,8 @@ class OuterEnds:
                 strong &= ~only_in(rows, term)
             elif term.kind == "intercept":
                 strong &= ~rows[:, term.columns].any(axis=1)
+        if straight and (isinstance(model, PooledModel) or not centre.any()):
+            strong[:] = False  # from one release there is no step, and in a pool no point that all went from
         short = np.where(strong, SHORT_LARGE, 0.0 if straight else SHORT)
         found: list[tuple[int, float, tuple[int, ...]]] = []
         intercept = model.cells.intercept

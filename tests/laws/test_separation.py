@@ -301,8 +301,13 @@ def test_in_linear_regression_strong_effects_alone_may_step_further_out_and_noth
     plain = np.column_stack([contrasts.estimates - reach, contrasts.estimates + reach])
     plain[1:, 1] += SHORT_LARGE * step[1:]
     np.testing.assert_allclose(near.ends(contrasts.estimates, reach), plain)
+    zero = near.reach_of(contrasts.estimates, np.zeros(3))  # the test of it is that of the standard error
+    np.testing.assert_allclose(zero, np.abs(contrasts.estimates))
     ordinary = OuterEnds.of(contrasts, np.array([1e4, 100.0, 400.0]))
     assert not np.asarray(ordinary.short).any()
+    # Normal equations of one release have no first point to step from.
+    once = Contrasts(interval_model(replace(straight, centre=np.zeros(3))), ROWS)
+    assert not np.asarray(OuterEnds.of(once, np.full(3, 1e-6)).short).any()
 
 
 def test_a_strong_effect_of_a_rare_level_is_covered_in_linear_regression() -> None:

@@ -2,8 +2,7 @@
 
 Every reading here keeps the row-wise promise of the room: what is read in row ``i`` depends on the value
 in row ``i``, never on the type that a library chose for the whole column. The vectorised paths by column
-type give, cell by cell, what :func:`~dpglm.data.tables.cells.stored_cell` gives; a law in the tests holds
-them to it.
+type give, cell by cell, what `as_text` of `stored_cell` gives; a law in the tests holds them to it.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ def test_expected_errors_are_those_of_fits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "calm_at_most"), [("adult", 0.8), ("gusto", 1.0)])
+@pytest.mark.parametrize(("name", "calm_at_most"), [("adult", 0.8), ("gusto", 0.95)])
 def test_expected_errors_are_those_of_fits_where_noise_hides_how_columns_overlap(
     name: str, calm_at_most: float
 ) -> None:
@@ -296,4 +296,5 @@ def test_expected_errors_are_those_of_fits_where_noise_hides_how_columns_overlap
         ratio = deviations[reliable] / np.nanmedian(errors[:, reliable], axis=0)
         shares.append(float(np.mean((ratio > 1.0 / 1.5) & (ratio < 1.5))))
     assert shares[0] >= 0.9
+    assert shares[0] >= shares[1]
     assert shares[1] <= calm_at_most
