@@ -21,7 +21,8 @@ from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.sources import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families.base import families
-from dpglm.inference.contrasts import LINEAR, Contrasts
+from dpglm.inference.contrasts import LINEAR, Contrasts, interval_decisions
+from dpglm.inference.expectation import LikelyFits
 from dpglm.inference.interval_model import interval_model
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
@@ -287,6 +288,21 @@ def test_more_rows_or_budget_never_make_it_worse() -> None:
     # What is planned is on the curve.
     at = study.curve("n", [5000]).iloc[0]
     assert at["worst"] == pytest.approx(study.std_error[1:].max())
+
+
+@pytest.mark.parametrize(("columns", "draws"), [(2, 5), (210, 1)])
+def test_a_plan_draws_noise_alike_each_time_and_says_what_most_draws_say(columns: int, draws: int) -> None:
+    schema = {"y": (0, 10), **{f"x{j}": (-3, 3) for j in range(columns)}}
+    formula = "y ~ " + " + ".join(f"x{j}" for j in range(columns))
+    words: Any = {"n": 400 * columns, "privacy": BUDGET, "penalty": "none", "family": "gaussian"}
+    study, again = expected(formula, schema, **words), expected(formula, schema, **words)
+    assert isinstance(study.found, LikelyFits)
+    each = [Contrasts(model, study.found.rows) for model in study.found.models]
+    assert len(each) == draws
+    np.testing.assert_array_equal(study.std_error, again.std_error)
+    np.testing.assert_allclose(study.found.parts, np.mean([one.parts for one in each], axis=0))
+    told = np.array([[decision.reported for decision in interval_decisions(one)] for one in each])
+    assert study.printed == tuple(told.sum(axis=0) > draws / 2)
 
 
 def test_much_budget_gives_the_error_without_privacy() -> None:

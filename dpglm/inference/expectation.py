@@ -180,7 +180,7 @@ def expected_model(
 
 
 def at_level(term_columns: Iterable[TermColumns], predictor: float) -> tuple[TermColumns, ...]:
-    """The terms where it is known how large predictors of rows are, which is what the constant then is."""
+    """The terms where the root mean square of predictors is known: it is the prior scale of the constant."""
     return tuple(
         replace(term, prior=predictor / abs(term.table[0])) if term.kind == "intercept" else term
         for term in term_columns

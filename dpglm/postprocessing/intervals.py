@@ -29,6 +29,7 @@ MOST_NAMES: Final = 8
 # The summary names intervals if one end is so many times as far away as the standard error says, and why.
 MUCH_LONGER: Final = 1.5
 SEPARATION: Final = "Nearly all responses of a level, or of the one it is compared with, may be alike"
+FURTHER: Final = "Away from zero the interval reaches further out than the standard error says"
 STEEPNESS: Final = "Noise may hide that a number has a far stronger effect within a level"
 
 
@@ -128,6 +129,10 @@ def caveats(record: FitRecord) -> tuple[str, ...]:
             "Neighbours may be biased, too. A larger declared effect in the schema helps another fit."
         )
     near = outer_ends(record, record.contrasts)
+    if near is not None and record.link == "identity":
+        length = np.ptp(near.ends(record.debiased, np.zeros(len(record.names))), axis=1)
+        further = _names(record, record.reported & (length > 0.0))
+        return (*notes, f"{FURTHER}: {listed(further)}.") if further else tuple(notes)
     for why, slopes in ((SEPARATION, False), (STEEPNESS, True)):
         if near is not None and (sides := _longer(record, near, slopes=slopes)):
             notes.append(f"{why}; the interval is longer than the standard error says: {'; '.join(sides)}.")
@@ -147,7 +152,7 @@ def reliable(record: FitRecord) -> BoolVector:
 def marks_surprises(record: FitRecord) -> bool:
     """Whether an interval is not reliable where its estimate is `surprising`.
 
-    Those of a logistic fit reach further out instead: a mark that takes the large estimates out would leave
+    In a logistic fit it only reaches further out: a mark that takes the large estimates out would leave
     intervals of the small ones, which miss.
     """
     return record.link != "logit"

@@ -141,12 +141,14 @@ class OuterEnds:
                 strong &= ~only_in(rows, term)
             elif term.kind == "intercept":
                 strong &= ~rows[:, term.columns].any(axis=1)
-        if straight and (isinstance(model, PooledModel) or not centre.any()):
-            strong[:] = False  # from one release there is no step, and in a pool no point that all went from
-        short = np.where(strong, SHORT_LARGE, 0.0 if straight else SHORT)
+        if straight:
+            # From one release there is no step, and in a pool no point that all sites went from.
+            steps = bool(centre.any()) and not isinstance(model, PooledModel)
+            return cls(outward, start, rarer, short=np.where(strong & steps, SHORT_LARGE, 0.0))
+        short = np.where(strong, SHORT_LARGE, SHORT)
         found: list[tuple[int, float, tuple[int, ...]]] = []
         intercept = model.cells.intercept
-        if intercept is None or straight:
+        if intercept is None:
             return cls(outward, start, rarer, short=short)
         constant = np.isclose(rows[:, intercept.start], intercept.table[0, 0], rtol=_ROUNDING, atol=0.0)
         means = {term.start: _mean_predictor(model, intercept, term) for term in model.released.term_columns}

@@ -14,6 +14,7 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.interval_model import interval_model, with_own_scales
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import OWN_SCALE, ScoreAndInformation
+from dpglm.postprocessing.intervals import FURTHER, caveats
 from dpglm.postprocessing.outer_ends import FAR, SEPARATED, SHORT, SHORT_LARGE, OuterEnds
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)
@@ -329,6 +330,9 @@ def test_a_strong_effect_of_a_rare_level_is_covered_in_linear_regression() -> No
         row = fit.tidy().set_index("term").loc["g[T.c]"]
         if row["reliable"]:
             held.append(row["conf_low"] <= 2.0 <= row["conf_high"])
+            longer = row["conf_high"] > row["estimate"] + 1.97 * row["std_error"]
+            named = [note for note in caveats(fit._record) if note.startswith(FURTHER)]
+            assert longer == ("g[T.c]" in "".join(named))
     assert len(held) >= 20
     assert np.mean(held) >= 0.88
 
