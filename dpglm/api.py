@@ -19,19 +19,7 @@ from dpglm.postprocessing.record import FitRecord, Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results import level_fits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec import joint, levels, planned_again, sites
-from dpglm.spec.arguments import (
-    REQUIRED,
-    FitOptions,
-    LedgerOption,
-    LevelOptions,
-    Required,
-    is_sites,
-    ledgers_of,
-    noise_of,
-    privacy_of,
-    refuse_beside_plan,
-)
+from dpglm.spec import arguments, joint, levels, planned_again, sites
 from dpglm.spec.charging import with_row_map
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, MULTINOMIAL
 from dpglm.spec.model_spec import ModelSpec, no_formula
@@ -49,14 +37,14 @@ if TYPE_CHECKING:
 
 @overload
 def fit(  # type: ignore[overload-overlap]  # a name is told from other families
-    formula: str, data: object, *, family: Literal["multinomial"], **options: Unpack[LevelOptions]
+    formula: str, data: object, *, family: Literal["multinomial"], **options: Unpack[arguments.LevelOptions]
 ) -> LevelFits: ...
 @overload
 def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
-    formula: str | Plan, data: Mapping[str, object], **options: Unpack[FitOptions]
+    formula: str | Plan, data: Mapping[str, object], **options: Unpack[arguments.FitOptions]
 ) -> FitResult | SiteFits: ...
 @overload
-def fit(formula: str | Plan, data: object, **options: Unpack[FitOptions]) -> FitResult: ...
+def fit(formula: str | Plan, data: object, **options: Unpack[arguments.FitOptions]) -> FitResult: ...
 def fit(
     formula: str | Plan,
     data: object,
@@ -65,12 +53,12 @@ def fit(
     family: str | Family = DEFAULT_FAMILY,
     penalty: str | Penalty | None = None,
     strength: float | Literal["cv"] | None = None,
-    privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
+    privacy: float | tuple[float, float] | Privacy | arguments.Required | None = arguments.REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
     weights: str | None = None,
     profile: Profile | None = None,
-    ledger: LedgerOption = None,
+    ledger: arguments.LedgerOption = None,
     key: str | None = None,
     seed: int | None = None,
     progress: bool | None = None,
@@ -161,19 +149,21 @@ def fit(
     if not isinstance(formula, str | Plan):
         raise no_formula(formula)
     if isinstance(formula, Plan):
-        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, weights, profile)
+        arguments.refuse_beside_plan(
+            schema, family, penalty, strength, goal, method, privacy, weights, profile
+        )
         return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
     asked_of = partial(ModelSpec.of, family=family, penalty=penalty, strength=strength, goal=goal)
     told = products_of(profile)
     asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights, products=told)
-    budget = privacy_of(privacy)  # refused before a table is looked for
-    _, opened = noise_of(seed), ledgers_of(ledger, key)
+    budget = arguments.privacy_of(privacy)  # refused before a table is looked for
+    _, opened = arguments.noise_of(seed), arguments.ledgers_of(ledger, key)
     with ONE_THREAD_EACH:
         if family == MULTINOMIAL:
             declared = informed(find_schema(levels.one_table(data), schema, formula), profile)
             several = levels.LevelPlan.of(asked_of, formula, declared, budget)
             return several.fit(data, ledger=opened, key=key, seed=seed, progress=progress)
-        if not is_sites(data):
+        if not arguments.is_sites(data):
             spec = asked_of(formula, informed(find_schema(data, schema, formula), profile))
             counted = spec.method.planned_by_row_count and spec.rows_are_public
             n = spec.coded_model.design(data).row_count() if counted else None
@@ -198,7 +188,7 @@ def plan(
     family: str | Family = DEFAULT_FAMILY,
     penalty: str | Penalty | None = None,
     strength: float | None = None,
-    privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
+    privacy: float | tuple[float, float] | Privacy | arguments.Required = arguments.REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
     weights: str | None = None,
@@ -262,7 +252,7 @@ def plan(
     asked_of = partial(asked_of, privacy=privacy, method=method, weights=weights, products=told)
     with ONE_THREAD_EACH:
         if family == MULTINOMIAL:
-            return levels.LevelPlan.of(asked_of, formula, declared, privacy_of(privacy), n)
+            return levels.LevelPlan.of(asked_of, formula, declared, arguments.privacy_of(privacy), n)
         return asked_of(formula, declared).plan(n=n)
 
 

@@ -12,7 +12,7 @@ from dpglm.cli.files import PATH, TABLE, YAML, ReadPath, check_targets
 from dpglm.cli.group import main
 from dpglm.cli.output import JSON, say
 from dpglm.cli.tables import file_of, table_options
-from dpglm.data.codebooks.formats import FORMATS
+from dpglm.data.codebooks import FORMATS
 from dpglm.postprocessing.store import write_atomically
 
 CODEBOOK = click.option(

@@ -8,16 +8,7 @@ from dataclasses import dataclass
 
 from dpglm import __version__
 from dpglm.errors import PermitError
-from dpglm.exchange.arguments import (
-    PlanOption,
-    joint_plan,
-    masks_of,
-    plan_at,
-    run_of,
-    sites_of,
-    timeout_of,
-    transport_of,
-)
+from dpglm.exchange import arguments
 from dpglm.exchange.asked import Asked, ask_all
 from dpglm.exchange.journal import Journal, journal_path
 from dpglm.exchange.messages import Answer, Ask, Hello, Start, Started, message_error, packed, unpacked
@@ -39,7 +30,7 @@ from dpglm.typing import FloatVector
 
 
 def coordinate(
-    plan: PlanOption,
+    plan: arguments.PlanOption,
     sites: Sequence[str],
     *,
     run: str,
@@ -100,14 +91,14 @@ def coordinate(
     ...     print(error.found)
     at site 'north', no answer to 'hello' for 0.1 seconds
     """
-    asked = joint_plan(plan)
+    asked = arguments.joint_plan(plan)
     method = asked.specification.method
     assert isinstance(method, JointMethod), "checked by `joint_plan`"
     names, run, carrier, seconds = (
-        sites_of(sites, asked),
-        run_of(run),
-        transport_of(transport),
-        timeout_of(timeout),
+        arguments.sites_of(sites, asked),
+        arguments.run_of(run),
+        arguments.transport_of(transport),
+        arguments.timeout_of(timeout),
     )
     if transcript is not None:
         writable(transcript)
@@ -146,7 +137,7 @@ def _opened(plan: Plan, holders: dict[str, Asked]) -> OpenedSites:
 
 def _plan_of(plan: Plan, hello: Hello) -> Plan:
     """The plan of a site, made here from what it declares."""
-    own = plan if masks_of(plan) else plan_at(plan, hello.rows)
+    own = plan if arguments.masks_of(plan) else arguments.plan_at(plan, hello.rows)
     if own.fingerprint != hello.plan:
         raise message_error(
             hello.site,

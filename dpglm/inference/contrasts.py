@@ -10,13 +10,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtr
 
 from dpglm.errors import MethodError
-from dpglm.inference.linear_model import (
-    LEAST_ALONE,
-    LinearModel,
-    linearisation_error,
-    linearisation_errors,
-    positive_inverse,
-)
+from dpglm.inference import linear_model
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -59,7 +53,7 @@ class Contrasts:
     counted in the part of the information matrix.
     """
 
-    model: LinearModel
+    model: linear_model.LinearModel
     rows: FloatMatrix  # (k, p), functions of the coded coefficients
 
     @cached_property
@@ -76,7 +70,7 @@ class Contrasts:
     def weights(self) -> FloatMatrix:
         """m of each function, shape (p, k): estimates are ``weights.T @ z``."""
         if self.model.released.exact:  # the same without squaring the condition of the information matrix
-            return positive_inverse(self.model.design) @ self.rows.T
+            return linear_model.positive_inverse(self.model.design) @ self.rows.T
         directions = self.model.design @ self._units
         solved = inverse_total(self.model, sampling=False) @ directions
         return np.asarray(solved / np.einsum("ij,ij->j", directions, solved))
@@ -100,7 +94,7 @@ class Contrasts:
         """
         parts = self.first_order.copy()
         private = parts[:, 1:].sum(axis=1)
-        parts[:, 2] += linearisation_errors(self.model, self._units, private) * private
+        parts[:, 2] += linear_model.linearisation_errors(self.model, self._units, private) * private
         return parts
 
     @cached_property
@@ -141,7 +135,7 @@ class Contrasts:
         if self.model.released.exact:
             return np.asarray(self.weights.T @ self.model.sampling @ self.weights)
         linear, private = covariance_of(self.model, self.rows, self.weights)
-        share = np.sqrt(linearisation_errors(self.model, self._units, np.diag(private)))
+        share = np.sqrt(linear_model.linearisation_errors(self.model, self._units, np.diag(private)))
         return linear + np.outer(share, share) * private
 
     @cached_property
@@ -164,17 +158,17 @@ class Contrasts:
             return 1.0 / (self.linear_variances * self.noise_information)
 
 
-def inverse_total(model: LinearModel, *, sampling: bool = True) -> FloatMatrix:
+def inverse_total(model: linear_model.LinearModel, *, sampling: bool = True) -> FloatMatrix:
     """The inverse of Omega + H T H, with or without the sampling covariance in Omega, shape (p, p)."""
     prior = model.released.prior_variance
     total = model.omega + (model.design * prior) @ model.design
     if not sampling:
         total = total - model.sampling
-    return positive_inverse(total)
+    return linear_model.positive_inverse(total)
 
 
 def covariance_of(
-    model: LinearModel, rows: FloatMatrix, weights: FloatMatrix
+    model: linear_model.LinearModel, rows: FloatMatrix, weights: FloatMatrix
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Covariance of ``weights.T @ z`` about ``rows @ theta``, and without sampling; shapes (k, k)."""
     left = weights.T @ model.design - rows
@@ -182,10 +176,10 @@ def covariance_of(
     return np.asarray(linear), np.asarray(linear - weights.T @ model.sampling @ weights)
 
 
-def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[float, float]:
+def wald(model: linear_model.LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[float, float]:
     """Statistic and p-value of ``rows @ theta = values``, by Wald; independent rows, shape (k, p)."""
     if model.released.exact:
-        solved = positive_inverse(model.design) @ rows.T
+        solved = linear_model.positive_inverse(model.design) @ rows.T
         distance = solved.T @ model.response + model.released.known(rows) - values
         statistic = float(distance @ np.linalg.solve(model.released.dispersion * (rows @ solved), distance))
         return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
@@ -197,7 +191,7 @@ def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[fl
     information = directions.T @ solved
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
     covariance, private = covariance_of(model, rows, np.asarray(weights))
-    covariance = covariance + linearisation_error(model, np.asarray(units), private) * private
+    covariance = covariance + linear_model.linearisation_error(model, np.asarray(units), private) * private
     distance = weights.T @ model.response + model.released.known(rows) - values
     statistic = float(distance @ np.linalg.solve(0.5 * (covariance + covariance.T), distance))
     return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
@@ -227,7 +221,7 @@ def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
     widest = contrasts.deviations / (WIDEST * np.sqrt((contrasts.rows**2) @ model.usual_variance))
     share = contrasts.first_order[:, 3] / contrasts.linear_variances
     alike = np.ones_like(share)
-    masked = ((one.label, LEAST_ALONE / max(one.alone, LEAST_FACTOR)) for one in model.masking)
+    masked = ((one.label, linear_model.LEAST_ALONE / max(one.alone, LEAST_FACTOR)) for one in model.masking)
     with np.errstate(divide="ignore"):
         tests = (
             ("noise hides its variation", np.sqrt(limits.signal / contrasts.signal)),

@@ -9,17 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpglm.errors import BudgetExceeded, LedgerError
+from dpglm.ledger import arguments
 from dpglm.ledger.answers import digest_of
-from dpglm.ledger.arguments import (
-    answers_of,
-    charges_of,
-    guarantee_of,
-    hash_of,
-    key_of,
-    path_of,
-    plan_of,
-    public_words,
-)
 from dpglm.ledger.keys import Planned, charged_before, require_same
 from dpglm.ledger.lines import Entry, Status, answer_line, entry_line, opening_line
 from dpglm.ledger.log import Line, Log, behind
@@ -97,15 +88,17 @@ class Ledger:
         public_key: str | os.PathLike[str] | None = None,
         table: str | None = None,
     ) -> None:
-        self._log = Log(path_of(path))
+        self._log = Log(arguments.path_of(path))
         self._seen: tuple[Line, LedgerRecords] | None = None
-        noted = None if table is None else hash_of("table", table)
+        noted = None if table is None else arguments.hash_of("table", table)
         asked = None if budget is None else Privacy.of(budget)
-        name = None if dataset is None else public_words("dataset", dataset)
+        name = None if dataset is None else arguments.public_words("dataset", dataset)
         if asked is not None:
-            public_words("unit", asked.unit, exactly=True)
+            arguments.public_words("unit", asked.unit, exactly=True)
         if asked is not None and not os.path.lexists(self.path):
-            self._log.create(opening_line(asked, name or public_words("dataset", self.path.stem), noted))
+            self._log.create(
+                opening_line(asked, name or arguments.public_words("dataset", self.path.stem), noted)
+            )
         elif not os.path.lexists(self.path):
             raise LedgerError(
                 f"no file {self.path.name!r}, and no budget",
@@ -185,7 +178,7 @@ class Ledger:
         cost more than what is left.
         """
         if key is not None:
-            key = key_of(key)
+            key = arguments.key_of(key)
         planned = self._planned(charges)
         costs = [cost for cost, *_ in planned]
         assert self._seen is not None, "read when the ledger was opened"
@@ -230,7 +223,7 @@ class Ledger:
         Lines that name the texts by their SHA-256 and the texts themselves are on disk when this returns, or
         none of them. A LedgerError where nothing was charged under ``key``, or answers are kept already.
         """
-        key, answers = key_of(key), answers_of(answers)
+        key, answers = arguments.key_of(key), arguments.answers_of(answers)
         assert self._seen is not None, "read when the ledger was opened"
         last, known = self._seen
 
@@ -258,7 +251,7 @@ class Ledger:
             still runs or was interrupted; or an answer is gone or was changed.
         """
         planned = self._planned(charges)
-        under = self._records().keyed.get(key_of(key))
+        under = self._records().keyed.get(arguments.key_of(key))
         if under is None:
             return None
         require_same(key, under, planned)
@@ -319,10 +312,10 @@ class Ledger:
     def _planned(self, charges: Sequence[Charge]) -> list[Planned]:
         """Charges with their cost under the budget; the documented errors of :meth:`charge`."""
         empty, planned = PrivacyFilter(self.budget), list[Planned]()
-        for guarantee, what, plan in charges_of(charges):
-            text, plan = public_words("what", what), plan_of(plan)
-            cost = empty.cost(guarantee_of(guarantee), owner=self.dataset)
-            public_words("unit", guarantee.unit, exactly=True)
+        for guarantee, what, plan in arguments.charges_of(charges):
+            text, plan = arguments.public_words("what", what), arguments.plan_of(plan)
+            cost = empty.cost(arguments.guarantee_of(guarantee), owner=self.dataset)
+            arguments.public_words("unit", guarantee.unit, exactly=True)
             planned.append((cost, guarantee, text, plan))
         return planned
 
@@ -339,7 +332,7 @@ class Ledger:
             statement = verified(head, public_key)
             if not records.holds(statement):
                 raise behind(self.path.name, "the lines that were signed")
-        elif head is not None and hash_of("head", head) not in records.hashes:
+        elif head is not None and arguments.hash_of("head", head) not in records.hashes:
             raise behind(self.path.name, "the hash that was given")
         self._saw(lines[-1], records)
         return records

@@ -11,16 +11,9 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1, NoPenalty
+from dpglm.inference import expectation
 from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import (
-    EstimateNoise,
-    ExpectedRows,
-    at_level,
-    expected_model,
-    noise_of_minimiser,
-    products_of_minimiser,
-)
 from dpglm.inference.interval_model import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
@@ -233,8 +226,8 @@ class Objective(Method):
         )
 
     def expected(
-        self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
-    ) -> Contrasts | EstimateNoise:
+        self, problem: Problem, plan: PricedReleases, rows: expectation.ExpectedRows
+    ) -> Contrasts | expectation.EstimateNoise:
         if plan.of_kind(SecondMoments):
             return expected_counts(problem, plan, rows)
         (minimiser,), information = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
@@ -257,14 +250,16 @@ class Objective(Method):
             # Rows that are shortened are about as long as a typical one.
             square = float(np.trace(matrix @ rows.moments @ matrix.T))
             length = max(square, 1.0) if plan.releases[-1].shortens else 1.0
-            spread = noise_of_minimiser(found / length, minimiser.ridges, minimiser.deviation, dispersion)
+            spread = expectation.noise_of_minimiser(
+                found / length, minimiser.ridges, minimiser.deviation, dispersion
+            )
             return spread.mapped(matrix).scaled(1.0 / math.sqrt(length))
         terms, deviation = geometry.term_columns, minimiser.deviation
-        begun = at_level(terms, _predictor(rows)) if problem.family.link == "logit" else terms
-        away = products_of_minimiser(begun, found, minimiser.ridges, deviation, dispersion)
+        begun = expectation.at_level(terms, _predictor(rows)) if problem.family.link == "logit" else terms
+        away = expectation.products_of_minimiser(begun, found, minimiser.ridges, deviation, dispersion)
         if information[-1].score_weight and not rows.correlated:
             away *= OVERLAPPING
-        model = expected_model(
+        model = expectation.expected_model(
             terms,
             found,
             products=away,
@@ -294,7 +289,7 @@ class Objective(Method):
         return MethodDescription(f"{first}objective perturbation", plan.describe(), inside, plan.why())
 
 
-def _predictor(rows: ExpectedRows) -> float:
+def _predictor(rows: expectation.ExpectedRows) -> float:
     """Root mean square of log odds to expect: those of the mean, and what is explained about them."""
     rate, explained = rows.response_mean, rows.explained
     about = explained / (1.0 - explained) / (rate * (1.0 - rate))

@@ -15,14 +15,7 @@ from scipy.special import ndtr
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.postprocessing.intervals import (
-    ends,
-    marks_surprises,
-    outer_ends,
-    quantile,
-    surprising,
-    wide_intervals,
-)
+from dpglm.postprocessing import intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import factor
@@ -61,7 +54,7 @@ def functions(record: FitRecord, rows: FloatMatrix, known: FloatVector | float, 
     A function that is not finite, or constant, has NaN for all its numbers but a constant's estimate.
     """
     known = np.broadcast_to(np.asarray(known, dtype=np.float64), len(rows))
-    critical = quantile(level)
+    critical = intervals.quantile(level)
     found = [_functions(record, rows[:0], known[:0], critical)]
     for start in range(0, len(rows), BATCH):
         part = slice(start, start + BATCH)
@@ -88,19 +81,19 @@ def _functions(record: FitRecord, rows: FloatMatrix, known: FloatVector, critica
         decisions = interval_decisions(contrasts)
         reported = np.array([decision.reported for decision in decisions])
         centre, deviations = contrasts.estimates, contrasts.deviations
-        own = ends(record, contrasts, centre, critical * deviations)
-        wide = wide_intervals(record, contrasts, critical)
+        near = intervals.outer_ends(record, contrasts)
+        own = intervals.ends(near, centre, critical * deviations)
+        wide = intervals.wide_intervals(near, contrasts, critical)
         limits[usable] = np.where(reported[:, None], own, wide) + added[:, None]
         estimates[usable] = np.where(reported, centre, contrasts.shrunk) + added
         errors[usable] = np.where(reported, deviations, np.nan)
-        near = outer_ends(record, contrasts)
         reach = np.abs(centre + added)
         if near is not None:
             reach = np.where(added == 0.0, near.reach_of(centre, -added), reach)
         p_values[usable] = np.where(reported, 2.0 * ndtr(-reach / deviations), np.nan)
         reliable[usable] = reported
-        if marks_surprises(record):
-            reliable[usable] &= ~surprising(record, contrasts, centre, contrasts.prior)
+        if intervals.marks_surprises(record):
+            reliable[usable] &= ~intervals.surprising(record, contrasts, centre, contrasts.prior)
     for place, decision in zip(usable, decisions, strict=True):
         reasons[place] = why(decision)
     return Functions(estimates, errors, p_values, limits, reliable, tuple(reasons))

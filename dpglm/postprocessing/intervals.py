@@ -62,15 +62,16 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
     if adjust == "fcr" and chosen.any():  # each has the level 1 - (1 - level) R / m, R selected of m
         given = int(record.reported.sum())
         critical = quantile(false_coverage_level(int(chosen.sum()), given, 1.0 - level))
-    own = ends(record, record.contrasts, record.debiased, critical * record.standard_errors)
+    near = outer_ends(record, record.contrasts)
+    own = ends(near, record.debiased, critical * record.standard_errors)
     if adjust == "fcr":
         return np.where(chosen[:, None], own, np.nan)
     if record.contrasts is None:
         return own
-    return np.where(record.reported[:, None], own, wide_intervals(record, record.contrasts, critical))
+    return np.where(record.reported[:, None], own, wide_intervals(near, record.contrasts, critical))
 
 
-def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> FloatMatrix:
+def wide_intervals(near: OuterEnds | None, contrasts: Contrasts, critical: float) -> FloatMatrix:
     """Intervals that rest mostly on prior scales, shape (k, 2), ``critical`` deviations to each side.
 
     The shortest that hold the interval of the linear model and as many prior scales to each side of the
@@ -78,7 +79,7 @@ def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> 
     coefficient is far larger than its prior scale says. One that cannot be computed has no end.
     """
     with np.errstate(all="ignore"):
-        own = ends(record, contrasts, contrasts.estimates, critical * contrasts.deviations, wide=True)
+        own = ends(near, contrasts.estimates, critical * contrasts.deviations, wide=True)
         reach = critical * np.sqrt(contrasts.prior)
         low = np.minimum(own[:, 0], contrasts.shrunk - reach)
         high = np.maximum(own[:, 1], contrasts.shrunk + reach)
@@ -86,15 +87,9 @@ def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> 
 
 
 def ends(
-    record: FitRecord,
-    contrasts: Contrasts | None,
-    centre: FloatVector,
-    reach: FloatVector,
-    *,
-    wide: bool = False,
+    near: OuterEnds | None, centre: FloatVector, reach: FloatVector, *, wide: bool = False
 ) -> FloatMatrix:
     """Ends of k intervals ``centre +- reach``, shape (k, 2), or further out: see `OuterEnds`."""
-    near = outer_ends(record, contrasts)
     if near is None:
         return np.column_stack([centre - reach, centre + reach])
     return near.ends(centre, reach, wide=wide)
@@ -195,9 +190,9 @@ def _longer(record: FitRecord, near: OuterEnds, *, slopes: bool) -> list[str]:
     least = np.where(near.mapped(centre, reach) & (not slopes), MUCH_LONGER * reach, np.inf)
     for j, way, _ in near.predictors if not slopes else ():
         least[j], outward[j] = np.finfo(np.float64).max, way
-    if slopes:  # where the curve moves an end
-        moved = (ends != replace(near, slopes=()).ends(centre, reach)).any(axis=1)
-        least[moved] = MUCH_LONGER * reach[moved]
+    # where a slope's curve moves an end
+    moved = (ends != replace(near, slopes=()).ends(centre, reach)).any(axis=1)
+    least[moved] = MUCH_LONGER * reach[moved] if slopes else np.inf
     lengths = {"upwards": (1.0, ends[:, 1] - centre), "downwards": (-1.0, centre - ends[:, 0])}
     groups = {
         f"{words} {side}": (length > least) & (np.isinf(length) == endless) & (slopes | (outward == sign))

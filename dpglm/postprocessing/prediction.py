@@ -11,10 +11,10 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts
+from dpglm.postprocessing import intervals
 from dpglm.postprocessing.declared import is_ordinal
 from dpglm.postprocessing.functions import BATCH, reported_estimates, require_information
 from dpglm.postprocessing.grid import bounds_of, frame_of, row_map_of
-from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.levels import level_predictions
 from dpglm.postprocessing.links import BINARY_LINKS, INVERSE_LINKS, MARGIN
 from dpglm.postprocessing.margins import predicted
@@ -43,7 +43,7 @@ def predict(
         return level_predictions(record, new, what=what, intervals=se or interval is not None)
     if se:
         return _with_errors(record, new, what, 0.95 if interval is None else interval)
-    critical = None if interval is None else quantile(interval)
+    critical = None if interval is None else intervals.quantile(interval)
     remedy = "Use what='mean' for probabilities, 'link' for the linear predictor, 'class' for levels."
     require_word("what", what, ("mean", "link", "class"), remedy)
     if critical is not None and what == "class" and record.link != MARGIN:
@@ -91,8 +91,7 @@ def predict(
             values[eta <= 0.0], values[eta > 0.0] = first, second
         if critical is None:
             return _labelled(values, None, new, what)
-        centre, error = _contrasts(record, rows)
-        ends = [centre + offset + side * critical * error for side in (-1.0, 1.0)]
+        ends = [*(_ends(record, rows, critical) + offset[:, None]).T]
         if what == "mean":
             ends = [INVERSE_LINKS[record.link](end) for end in ends]
     return _labelled(values, ends, new, what)
@@ -129,15 +128,16 @@ def _with_errors(record: FitRecord, new: object, what: str, level: float) -> pd.
     return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
 
 
-def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, FloatVector]:
-    """Debiased linear predictor of each row and its standard error, NaN where too little was released."""
+def _ends(record: FitRecord, rows: FloatMatrix, critical: float) -> FloatMatrix:
+    """Of the interval of each row's linear predictor, shape (n, 2), NaN where too little was released."""
     assert record.contrasts is not None
-    centre, error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    found = np.full((len(rows), 2), np.nan)
     usable = np.flatnonzero(np.isfinite(rows).all(axis=1) & rows.any(axis=1))
     for start in range(0, len(usable), BATCH):
-        places = usable[start : start + BATCH]
-        centre[places], error[places] = reported_estimates(Contrasts(record.contrasts.model, rows[places]))
-    return centre, error
+        contrasts = Contrasts(record.contrasts.model, rows[places := usable[start : start + BATCH]])
+        centre, errors = reported_estimates(contrasts)
+        found[places] = intervals.ends(intervals.outer_ends(record, contrasts), centre, critical * errors)
+    return found
 
 
 def _labelled(values: NDArray[Any], ends: list[FloatVector] | None, new: object, what: str) -> Prediction:

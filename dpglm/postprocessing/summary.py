@@ -9,36 +9,14 @@ import numpy as np
 
 from dpglm.glm.families.binomial import SHIFTED
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.postprocessing.declared import (
-    declared_notes,
-    dispersion_notes,
-    is_survival,
-    rows_word,
-    survival_notes,
-    weight_facts,
-)
+from dpglm.postprocessing import declared
 from dpglm.postprocessing.intervals import MOST_NAMES, caveats, intervals, p_values, selected, surprises
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.postprocessing.spending import ranked_before
 from dpglm.postprocessing.uncertainty import hidden_notes, no_intervals
 from dpglm.privacy.events import TRUST
-from dpglm.tables.table import (
-    ABSENT,
-    Column,
-    Fact,
-    Table,
-    balance,
-    budget,
-    coefficient,
-    count,
-    factor,
-    interval_end,
-    p_value,
-    plain_number,
-    share,
-    statistic,
-)
+from dpglm.tables import table
 from dpglm.typing import BoolVector
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
@@ -75,7 +53,7 @@ def penalised(record: FitRecord) -> bool:
     return record.penalty != "none"
 
 
-def summary(record: FitRecord) -> Table:
+def summary(record: FitRecord) -> table.Table:
     """Facts, coefficients and the guarantee in words; see :meth:`FitResult.summary`.
 
     Tests stand beside the estimates that they are about: those of a penalised fit in a table of their own.
@@ -85,18 +63,18 @@ def summary(record: FitRecord) -> Table:
     names, apart = shown_names(record), separated(record)
     tested = [()] * len(record.names) if apart else _tested(record)
     rows = tuple(
-        (name, coefficient(record.estimates[j]), *tested[j], "yes" if chosen[j] else "no")
+        (name, table.coefficient(record.estimates[j]), *tested[j], "yes" if chosen[j] else "no")
         for j, name in enumerate(names)
     )
     headings = (first, *(() if apart else HEADINGS[1:]), "selected")
     part = () if record.part is None else record.part.facts(record)
-    return Table(
+    return table.Table(
         title=_title(record),
-        columns=(Column("term", "left"), *map(Column, headings)),
+        columns=(table.Column("term", "left"), *map(table.Column, headings)),
         rows=rows,
         wide=(
             ("Formula", record.specification.formula),
-            *weight_facts(record.specification),
+            *declared.weight_facts(record.specification),
             *trust(record),
             *part,
             *interval_facts(record),
@@ -106,9 +84,9 @@ def summary(record: FitRecord) -> Table:
         notes=(
             *guarantee_notes(record),
             *((note,) if (note := approximation(record)) else ()),
-            *declared_notes(record),
+            *declared.declared_notes(record),
             *link_notes(record),
-            *dispersion_notes(record),
+            *declared.dispersion_notes(record),
             *scale_notes(record),
             *interval_notes(record),
         ),
@@ -117,7 +95,7 @@ def summary(record: FitRecord) -> Table:
     )
 
 
-def trust(record: FitRecord) -> tuple[Fact, ...]:
+def trust(record: FitRecord) -> tuple[table.Fact, ...]:
     """Who is trusted with what, where it is not one curator with all rows."""
     return tuple((fact.label, str(fact.value)) for fact in record.description.facts if fact.label == TRUST)
 
@@ -128,35 +106,36 @@ def _tested(record: FitRecord) -> list[tuple[str, ...]]:
     tests, centre = p_values(record), record.debiased
     return [
         (
-            coefficient(errors[j]),
-            statistic(centre[j] / errors[j]),
-            p_value(tests[j]),
-            interval_end(ends[j, 0]),
-            interval_end(ends[j, 1]),
+            table.coefficient(errors[j]),
+            table.statistic(centre[j] / errors[j]),
+            table.p_value(tests[j]),
+            table.interval_end(ends[j, 0]),
+            table.interval_end(ends[j, 1]),
         )
         for j in range(len(record.names))
     ]
 
 
-def _debiased_table(record: FitRecord) -> Table:
+def _debiased_table(record: FitRecord) -> table.Table:
     """The debiased estimates of a penalised fit, with their tests and intervals."""
     tested = _tested(record)
-    return Table(
+    return table.Table(
         title=DEBIASED_TITLE,
-        columns=(Column("term", "left"), *map(Column, ("debiased", *HEADINGS[1:]))),
+        columns=(table.Column("term", "left"), *map(table.Column, ("debiased", *HEADINGS[1:]))),
         rows=tuple(
-            (name, coefficient(record.debiased[j]), *tested[j]) for j, name in enumerate(shown_names(record))
+            (name, table.coefficient(record.debiased[j]), *tested[j])
+            for j, name in enumerate(shown_names(record))
         ),
     )
 
 
-def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
+def interval_facts(record: FitRecord) -> tuple[table.Fact, ...]:
     """Of how many there are intervals, how they are made, and which share of the budget pays for them."""
     if record.contrasts is None:
         return ()
     lines = [line for line in record.spend_lines if line.release.startswith(INFORMATION)]
     paid = sum(line.share for line in lines) / max(len({line.part for line in lines}), 1)  # a budget a part
-    price = f", {share(paid)} of the budget" if paid else ""
+    price = f", {table.share(paid)} of the budget" if paid else ""
     if record.exact:
         return (("Intervals", f"95 %, {EXACT}"),)
     return (("Told", _told(record)), ("Intervals", f"95 %, {METHOD}{price}"))
@@ -168,14 +147,14 @@ def _told(record: FitRecord) -> str:
     waiting = [decision.factor for decision in record.interval_decisions if not decision.reported]
     if not waiting:
         return words
-    times = factor(float(np.median(waiting)))
+    times = table.factor(float(np.median(waiting)))
     return f"{words}; half of the others would take {times} times the rows or epsilon"
 
 
 def link_notes(record: FitRecord) -> tuple[str, ...]:
     """What coefficients of a shifted loss, and those of hazards, mean."""
     if record.link != SHIFTED:
-        return survival_notes(record)
+        return declared.survival_notes(record)
     return (
         "Coefficients are those of a loss that is shifted for predictions, and no log odds: predict() gives "
         'probabilities, and a fit with goal="explain" log odds with intervals.',
@@ -188,14 +167,14 @@ def scale_notes(record: FitRecord) -> tuple[str, ...]:
         return ()
     notes: tuple[str, ...] = ()
     if record.scales.residual_cut is not None:
-        cut = plain_number(record.scales.residual_cut)
+        cut = table.plain_number(record.scales.residual_cut)
         kind = "Pearson residuals" if record.link == "log" else "Residuals"
         notes = (
             f"{kind} beyond {cut} are read as {cut}. Where large ones are more frequent at one end of a "
             "number than at the other, its coefficient is that of the bulk of the rows.",
         )
     if record.scales.steepness > 1.0:
-        times = plain_number(record.scales.at_even_odds)
+        times = table.plain_number(record.scales.at_even_odds)
         notes = (
             *notes,
             f"Noise outweighs sampling, so rows near even odds count more, up to {times} times. Where the "
@@ -203,7 +182,7 @@ def scale_notes(record: FitRecord) -> tuple[str, ...]:
         )
     if (record.scales.weight_lost or 0.0) < LEAST_LOST:
         return notes
-    lost = share(record.scales.weight_lost or 0.0)
+    lost = table.share(record.scales.weight_lost or 0.0)
     return (
         *notes,
         f"Rows with numbers far from their means count less: about {lost} of all weight is lost by that. "
@@ -223,7 +202,7 @@ def interval_notes(record: FitRecord) -> tuple[str, ...]:
     return (PENALISED if penalised(record) else unshrunk, *outer, *caveats(record), *gaps(record))
 
 
-def model_facts(record: FitRecord) -> tuple[Fact, ...]:
+def model_facts(record: FitRecord) -> tuple[table.Fact, ...]:
     """Family, penalty, method and rows, as label and text."""
     return (
         ("Family", family_text(record)),
@@ -231,7 +210,7 @@ def model_facts(record: FitRecord) -> tuple[Fact, ...]:
         ("Strength", strength_text(record)),
         ("Method", record.specification.method.name),
         ("Goal", record.specification.goal),
-        (rows_word(record), "not released" if record.n_rows is None else count(record.n_rows)),
+        (declared.rows_word(record), "not released" if record.n_rows is None else table.count(record.n_rows)),
     )
 
 
@@ -241,7 +220,7 @@ def family_text(record: FitRecord) -> str:
     return f"{record.specification.family.name} ({link})"
 
 
-def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
+def privacy_facts(record: FitRecord) -> tuple[table.Fact, ...]:
     """Epsilon, delta, mu, who is protected and the ledger, as label and text.
 
     A seeded fit shows the price it would have had as "not kept".
@@ -250,10 +229,10 @@ def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
     not_private = "" if guarantee.private else " (not kept)"
     facts = []
     for label, value in (("epsilon", guarantee.epsilon), ("delta", guarantee.delta), ("mu", guarantee.mu)):
-        text = budget(value) if math.isfinite(guarantee.epsilon) else ABSENT
-        facts.append((label, text if text == ABSENT else f"{text}{not_private}"))
+        text = table.budget(value) if math.isfinite(guarantee.epsilon) else table.ABSENT
+        facts.append((label, text if text == table.ABSENT else f"{text}{not_private}"))
     for label, text in (("relation", guarantee.relation), ("unit", guarantee.unit)):
-        facts.append((label, text if guarantee.private else ABSENT))
+        facts.append((label, text if guarantee.private else table.ABSENT))
     if record.ledger is not None:
         facts.append(("ledger", ledger_text(record.ledger)))
         if (line := ranked_before(record.ledger, record.response.name)) is not None:
@@ -272,24 +251,24 @@ def guarantee_notes(record: FitRecord) -> tuple[str, ...]:
 
 def strength_text(record: FitRecord) -> str:
     """The penalty strength per row and of the whole sum, as far as they are public, else ``"-"``."""
-    parts = [] if record.strength is None else [f"{coefficient(record.strength)} per row"]
+    parts = [] if record.strength is None else [f"{table.coefficient(record.strength)} per row"]
     if record.strength_sum is not None:
-        total = coefficient(record.strength_sum)
+        total = table.coefficient(record.strength_sum)
         parts.append(f"(sum {total})" if parts else f"{total} in all")
-    return " ".join(parts) or ABSENT
+    return " ".join(parts) or table.ABSENT
 
 
 def ledger_text(state: LedgerState) -> str:
     """What is left after this fit, rounded down."""
-    left = f"{balance(state.remaining_epsilon)} of {budget(state.budget_epsilon)} left"
+    left = f"{table.balance(state.remaining_epsilon)} of {table.budget(state.budget_epsilon)} left"
     if state.budget_delta > 0.0:
-        left += f", delta {balance(state.remaining_delta)} of {budget(state.budget_delta)}"
+        left += f", delta {table.balance(state.remaining_delta)} of {table.budget(state.budget_delta)}"
     return f"{state.dataset}: {left}"
 
 
 def _title(record: FitRecord) -> str:
     kind = "classifier" if record.link == "margin" else "regression"
-    family = "discrete-time survival" if is_survival(record) else record.specification.family.name
+    family = "discrete-time survival" if declared.is_survival(record) else record.specification.family.name
     if record.predictor is not None:
         kind += f", {record.predictor.title}"
     if record.private:
@@ -347,4 +326,4 @@ def _listed(group: list[tuple[str, IntervalDecision]]) -> str:
 
 
 def _times(growth: float) -> str:
-    return f"x {factor(growth)}"
+    return f"x {table.factor(growth)}"

@@ -10,14 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
-from dpglm.data.codebooks.missing import (
-    far_from_others,
-    looks_like_a_code,
-    looks_like_a_date_code,
-    may_say_missing,
-    says_missing,
-    spelt_codes,
-)
+from dpglm.data.codebooks import missing
 from dpglm.data.codebooks.told import Kind, Told, number_in, plain_words, unit_in
 from dpglm.data.schema.text import flow
 from dpglm.data.schema.variables import variable_from_dict
@@ -156,21 +149,23 @@ def _in_order(levels: object, stated: str) -> bool:
 
 def _sorted_out(told: Told) -> tuple[list[Level], list[tuple[Level, str]], list[str], list[str]]:
     """Codes for missing values, the values that are left, notes on both, and values that may be codes."""
-    spelt = (*told.missing, *spelt_codes(f"{told.label}; {told.text}"))
+    spelt = (*told.missing, *missing.spelt_codes(f"{told.label}; {told.text}"))
     codes = {label_of(code): code for code in spelt if code != ""}
     for value, label in told.values:
-        if says_missing(plain_words(label) or str(value)):
+        if missing.says_missing(plain_words(label) or str(value)):
             codes.setdefault(label_of(value), value)
     left = {label_of(value): (value, label) for value, label in told.values if label_of(value) not in codes}
-    far = far_from_others(number for value, _ in left.values() if (number := number_in(value)) is not None)
+    far = missing.far_from_others(
+        number for value, _ in left.values() if (number := number_in(value)) is not None
+    )
     habits, unsure = [], []
     for text, (value, label) in list(left.items()):
         number, bare = number_in(value), label in ("", text)
-        if bare and number in far and (looks_like_a_code(number) or (number == 9 and 8 not in far)):
+        if bare and number in far and (missing.looks_like_a_code(number) or (number == 9 and 8 not in far)):
             codes[text] = value
             habits.append(text)
             del left[text]
-        elif number in far or may_say_missing(label) or may_say_missing(str(value)):
+        elif number in far or missing.may_say_missing(label) or missing.may_say_missing(str(value)):
             unsure.append(text if bare else f"{text} ({_short(plain_words(label))})")
     notes = [f"{', '.join(habits)} without a label: taken for a code for a missing value"] if habits else []
     if unsure:
@@ -233,7 +228,7 @@ def _bounds(
                 f"the range {'begins' if place == 0 else 'ends'} in {end:.10g}, a code for a missing value: "
                 f"declare the {side} real value"
             )
-        elif looks_like_a_code(end, given[1 - place]) and (end < 0) == (place == 0):
+        elif missing.looks_like_a_code(end, given[1 - place]) and (end < 0) == (place == 0):
             reasons.append(
                 f"the range {'begins' if place == 0 else 'ends'} in {end:.10g}, which looks like a code for "
                 f"a missing value: declare the {side} real value, and the code under missing_codes"
@@ -243,7 +238,9 @@ def _bounds(
     labelled = {number: label for value, label in values if (number := number_in(value)) is not None}
     if not reasons and labelled and (min(labelled) < ends[0] or max(labelled) > ends[1]):
         outside = [value for value in labelled if not ends[0] <= value <= ends[1]]
-        odd = [one for one in outside if looks_like_a_code(one) or may_say_missing(labelled[one])]
+        odd = [
+            one for one in outside if missing.looks_like_a_code(one) or missing.may_say_missing(labelled[one])
+        ]
         if odd or (ends[0] >= 0 > min(outside)):
             words = "outside the range: say whether it is a value or a missing code"
             reasons.append(f"{_listed(outside)} {words}")
@@ -266,7 +263,7 @@ def _dates(told: Told, codes: list[Level]) -> tuple[dict[str, Any], str]:
     form = dict(told.options.get("date", {}))  # type: ignore[call-overload]
     ends = [str(end).strip() if end is not None else "" for end in (told.low, told.high)]
     read = [_instant(end) for end in ends]
-    coded = [end in map(str, codes) or looks_like_a_date_code(end) for end in ends]
+    coded = [end in map(str, codes) or missing.looks_like_a_date_code(end) for end in ends]
     reasons = []
     for end, found, code, side in zip(ends, read, coded, ("first", "last"), strict=True):
         if code:

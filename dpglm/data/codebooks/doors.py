@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpglm.data.codebooks import csv_dictionary, ddi, files, pandera, redcap, stat_files, table_schema
 from dpglm.data.codebooks.draft import SchemaDraft
-from dpglm.data.codebooks.formats import ENDS, FORMATS
 from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
@@ -16,6 +15,15 @@ if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema
 
 PathLike = str | os.PathLike[str]
+# Kinds of code books by how their files end.
+_ENDS = {
+    **dict.fromkeys((".sav", ".zsav", ".por"), "spss"),
+    ".dta": "stata",
+    **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),
+    ".xml": "ddi",
+    ".json": "table-schema",
+    **dict.fromkeys((".yaml", ".yml"), "pandera"),
+}
 
 
 class CodeBooks:
@@ -58,13 +66,13 @@ class CodeBooks:
         }
         kind = format
         if kind is None:
-            kind = ENDS.get(files.existing(path, "a code book").suffix.lower())
+            kind = _ENDS.get(files.existing(path, "a code book").suffix.lower())
         if kind is None:
             header, _ = files.records(files.opened(path, "a code book").text, "a code book")
             kind = "redcap" if redcap.is_header(header) else "csv"
         if kind not in readers:
             raise SchemaError(
-                f"format={shown(kind)}", expected=f"one of {', '.join(FORMATS)}", remedy="Leave it out."
+                f"format={shown(kind)}", expected=f"one of {', '.join(readers)}", remedy="Leave it out."
             )
         return readers[kind](path)
 

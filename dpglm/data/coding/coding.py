@@ -16,17 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.coding.geometry import (
-    DEPENDENT,
-    SLACK,
-    Group,
-    Layout,
-    directions,
-    inverted,
-    simplex_columns,
-    span,
-    whole,
-)
+from dpglm.data.coding import geometry
 from dpglm.data.coding.layouts import clipped, partial
 from dpglm.data.coding.standardised import affine_maps, least_share, standardisable, standardised
 from dpglm.data.coding.wide import wide_layout
@@ -93,7 +83,7 @@ class Coding:
     penalised: BoolVector
     row_norm: float
     clips: bool
-    groups: tuple[Group, ...]
+    groups: tuple[geometry.Group, ...]
 
     @classmethod
     def of(cls, model: Model, *, kind: Kind = "centred") -> Self:
@@ -122,15 +112,15 @@ class Coding:
             return cls(model, *maps, penalised, norm, False, groups)
         to_coded, norm, groups = _centred(model) if kind == "centred" else clipped(model, _centred(model))
         # Columns may be in any unit: invert directions, not lengths.
-        unit_columns, lengths = directions(to_coded, model.formula)
-        inverse, condition = inverted(unit_columns)
+        unit_columns, lengths = geometry.directions(to_coded, model.formula)
+        inverse, condition = geometry.inverted(unit_columns)
         if not condition < 1.0 / np.finfo(np.float64).eps:  # rounding leaves no digit of the inverse
             raise FormulaError(
                 f"columns that are combinations of others, to rounding, in {model.formula!r}",
                 expected="columns that can be told apart",
                 remedy="Leave a term out; for numbers far from 0 write center(x, at=...) instead of x.",
             )
-        divisor = norm * SLACK
+        divisor = norm * geometry.SLACK
         maps = inverse / lengths[:, None] / divisor, to_coded * divisor
         for array in maps:
             array.setflags(write=False)
@@ -249,7 +239,7 @@ class Coding:
         return FactorRows(numbers, places, factors, tuple(codes)), offset, usable
 
     @cached_property
-    def kept_as_codes(self) -> tuple[Group, ...]:
+    def kept_as_codes(self) -> tuple[geometry.Group, ...]:
         """Groups whose columns rows need not hold: factors of many levels."""
         if self.clips:
             return ()
@@ -262,7 +252,7 @@ class Coding:
     @cached_property
     def _factors(self) -> dict[np.dtype[Any], tuple[SimplexColumns, ...]]:
         return {
-            dtype: tuple(simplex_columns(group, dtype) for group in self.kept_as_codes)
+            dtype: tuple(geometry.simplex_columns(group, dtype) for group in self.kept_as_codes)
             for dtype in map(np.dtype, (np.float32, np.float64))
         }
 
@@ -325,22 +315,22 @@ Placed: TypeAlias = tuple[Coding, FloatMatrix]
 _placed: WeakKeyDictionary[Coding, tuple[tuple[Any, float, Placed], ...]] = WeakKeyDictionary()
 
 
-def _writers_of(groups: Iterable[Group]) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
+def _writers_of(groups: Iterable[geometry.Group]) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
     return {
         dtype: tuple(GroupWriter.of(group, dtype) for group in groups)
         for dtype in map(np.dtype, (np.float32, np.float64))
     }
 
 
-def _centred(model: Model) -> Layout:
+def _centred(model: Model) -> geometry.Layout:
     """Rows made of the products of `Space`, divided by a bound of their norm that follows from the schema.
 
     A formula with all lower-order terms spans all products, which are then the row. Otherwise the row is an
     orthonormal basis of the formula's columns in the weights of the products.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # lengths tell
-        space = span(model)
-    scaled, _ = directions(space.columns, model.formula)
-    if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / DEPENDENT:
-        return space.columns, *whole(model, space)
+        space = geometry.span(model)
+    scaled, _ = geometry.directions(space.columns, model.formula)
+    if scaled.shape[0] == model.size and geometry.inverted(scaled)[1] < 1 / geometry.DEPENDENT:
+        return space.columns, *geometry.whole(model, space)
     return partial(model, space, scaled)

@@ -17,16 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from dpglm.data.formula import limits
 from dpglm.data.formula.expressions import Expression, FormulaText, one_line
-from dpglm.data.formula.limits import (
-    MOST_COLUMNS,
-    MOST_WIDE,
-    check_response,
-    check_terms,
-    size_error,
-    span_of,
-    wide_of,
-)
 from dpglm.data.formula.model import (
     Factor,
     LevelFactor,
@@ -79,17 +71,17 @@ def parse(formula: str, schema: Schema, *, ordinal: bool = False) -> Model:
     try:
         left, right = sides(reader)
         if not ordinal:
-            response, periods = response_of(reader, span_of(left))
+            response, periods = response_of(reader, limits.span_of(left))
             reader = replace(reader, period="" if periods is None else periods.column)
         else:
-            reader, response, periods = with_stages(reader, span_of(left))
+            reader, response, periods = with_stages(reader, limits.span_of(left))
             _, right = sides(reader)
         terms, offsets, readings = _read_terms(reader, right)
         if not ordinal and periods is not None and not has_baseline(terms, readings, periods):
-            return parse(with_baseline(reader, span_of(left)), schema)
-        check_response(reader, "" if ordinal else response, readings)  # right of ~ it is the stage
+            return parse(with_baseline(reader, limits.span_of(left)), schema)
+        limits.check_response(reader, "" if ordinal else response, readings)  # right of ~ it is the stage
         factors = {code: item for code, item in readings.items() if isinstance(item, Factor)}
-        check_terms(reader, terms, factors)
+        limits.check_terms(reader, terms, factors)
         distinct: dict[Any, Factor] = {}
         for factor in factors.values():
             distinct.setdefault(factor.key, factor)
@@ -127,7 +119,7 @@ def _patsy_errors(reader: Reader) -> Iterator[None]:
     try:
         yield
     except PatsyError as error:
-        where = None if error.origin is None else span_of(error)
+        where = None if error.origin is None else limits.span_of(error)
         problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
         remedy = "Correct the formula at the caret."
         raise reader.error(where, problem, expected=_SYNTAX, remedy=remedy) from None
@@ -170,8 +162,8 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
         root = ParseNode("~", None, [_balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
     # Also what a minus takes out must be allowed.
-    leaves = sorted((node for node in nodes_of(tree) if node.type == "PYTHON_EXPR"), key=span_of)
-    read = {leaf.token.extra: reader.read(span_of(leaf), leaf.token.extra) for leaf in leaves}
+    leaves = sorted((node for node in nodes_of(tree) if node.type == "PYTHON_EXPR"), key=limits.span_of)
+    read = {leaf.token.extra: reader.read(limits.span_of(leaf), leaf.token.extra) for leaf in leaves}
     readings: dict[str, Factor | Expression] = {}
     with_coefficients: list[Any] = []
     offsets: list[Any] = []
@@ -180,7 +172,7 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
         own = [factor for factor in term.factors if isinstance(read[factor.code], Expression)]
         if own and len(term.factors) > 1:
             raise reader.error(
-                span_of(own[0]),
+                limits.span_of(own[0]),
                 "An offset has no coefficient, so it cannot interact.",
                 expected="offset(...) as a term of its own",
                 remedy="Join it by +.",
@@ -217,11 +209,11 @@ def _check_growth(text: FormulaText, tree: Any) -> None:
             order = m + n if node.type != "/" else a * m + n
         elif below:
             count, order = sum(terms for terms, _ in below), max(factors for _, factors in below)
-        if count > MOST_COLUMNS or order > _MOST_NESTED_FACTORS:
+        if count > limits.MOST_COLUMNS or order > _MOST_NESTED_FACTORS:
             raise text.error(
-                span_of(node),
+                limits.span_of(node),
                 "This multiplies out to too many terms.",
-                expected=f"at most {MOST_COLUMNS:,} columns",
+                expected=f"at most {limits.MOST_COLUMNS:,} columns",
                 remedy="Name the interactions wanted.",
             )
         sizes[id(node)] = count, order
@@ -269,7 +261,7 @@ def _designed(
     reader: Reader, terms: list[Any], factors: Mapping[str, Factor], position: Mapping[Any, int]
 ) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Column names, and terms with the contrasts that patsy chooses for the template rows."""
-    wide = wide_of(terms, factors)
+    wide = limits.wide_of(terms, factors)
     found = _named(reader, terms, factors, position, wide)
     if wide and not is_wide(len(found[0])):  # some were counted with a column more than they have
         return _named(reader, terms, factors, position, set())
@@ -302,13 +294,13 @@ def _named(
         try:
             read = tuple(_subterm(subterm, factors, position, wide) for subterm in subterms)
         except NoReferenceError:
-            raise size_error(reader, sum(factors[code].level_count for code in wide)) from None
+            raise limits.size_error(reader, sum(factors[code].level_count for code in wide)) from None
         designed.append(Term(term.name(), start, read))
         start = designed[-1].stop
         own = info.column_names[info.term_slices[term]]
         names += wide_names(factors[term.name()], term.name()) if designed[-1].wide else own
-    if len(names) > (MOST_WIDE if wide else MOST_COLUMNS):
-        raise size_error(reader, len(names))
+    if len(names) > (limits.MOST_WIDE if wide else limits.MOST_COLUMNS):
+        raise limits.size_error(reader, len(names))
     return tuple(names), tuple(designed)
 
 

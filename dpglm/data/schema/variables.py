@@ -12,24 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpglm.data.schema import expected, readings
 from dpglm.data.schema.dates import DateReading
-from dpglm.data.schema.expected import (
-    checked_effect,
-    checked_level_labels,
-    checked_moments,
-    checked_shares,
-    require_flags,
-    require_words,
-)
-from dpglm.data.schema.readings import (
-    LevelReading,
-    NumberReading,
-    checked_aliases,
-    checked_codes,
-    checked_levels,
-    checked_reading,
-    options_of,
-)
 from dpglm.data.tables.cells import Level, label_of, number_of
 from dpglm.data.tables.columns import cells_of_column, numbers_of_column
 from dpglm.errors import SchemaError, shown
@@ -126,12 +110,14 @@ class Numeric:
                 expected="two finite numbers, the lower one first, and a finite distance between them",
                 remedy=remedy,
             )
-        require_words(self.looked_at_data, source=self.source, label=self.label, measured_in=self.measured_in)
+        expected.require_words(
+            self.looked_at_data, source=self.source, label=self.label, measured_in=self.measured_in
+        )
         mean, sd, effect = self.mean, self.sd, self.effect
         if mean is not None or sd is not None:
-            mean, sd = checked_moments(mean, sd, low, high)
+            mean, sd = expected.checked_moments(mean, sd, low, high)
         if effect is not None:
-            effect = checked_effect(effect)
+            effect = expected.checked_effect(effect)
         missing: str | float = "omit"
         if not isinstance(self.missing, str) or self.missing != "omit":
             missing = number_of(self.missing)
@@ -173,13 +159,15 @@ class Numeric:
         return values
 
     @cached_property
-    def reading(self) -> NumberReading:
+    def reading(self) -> readings.NumberReading:
         """How cells are read."""
-        return checked_reading(self.decimal, self.thousands, self.missing_codes, self.infinite, self.date)
+        return readings.checked_reading(
+            self.decimal, self.thousands, self.missing_codes, self.infinite, self.date
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; ``variable_from_dict`` reads them back."""
-        return {"bounds": [self.low, self.high], **options_of(self)}
+        return {"bounds": [self.low, self.high], **readings.options_of(self)}
 
 
 @dataclass(frozen=True)
@@ -251,19 +239,19 @@ class Categorical:
     shares: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", checked_levels(self.levels))
-        require_flags(strip=self.strip, ignore_case=self.ignore_case, ordered=self.ordered)
+        object.__setattr__(self, "levels", readings.checked_levels(self.levels))
+        expected.require_flags(strip=self.strip, ignore_case=self.ignore_case, ordered=self.ordered)
         reading = self.reading
         aliases = {text: self.levels[code] for text, code in reading.aliases}
         object.__setattr__(self, "aliases", MappingProxyType(aliases))
         object.__setattr__(self, "missing_codes", reading.missing_codes)
-        require_words(self.looked_at_data, source=self.source, label=self.label)
-        labels = checked_level_labels(self.level_labels, self.labels)
+        expected.require_words(self.looked_at_data, source=self.source, label=self.label)
+        labels = expected.checked_level_labels(self.level_labels, self.labels)
         object.__setattr__(self, "level_labels", MappingProxyType(labels))
         if self.effect is not None:
-            object.__setattr__(self, "effect", checked_effect(self.effect))
+            object.__setattr__(self, "effect", expected.checked_effect(self.effect))
         if self.shares is not None:
-            object.__setattr__(self, "shares", checked_shares(self.shares, self.labels))
+            object.__setattr__(self, "shares", expected.checked_shares(self.shares, self.labels))
         for rule in ("missing", "other"):
             value = getattr(self, rule)
             plain = isinstance(value, str | int | float | np.generic)  # an array has no truth value
@@ -300,15 +288,15 @@ class Categorical:
     read = clean
 
     @cached_property
-    def reading(self) -> LevelReading:
+    def reading(self) -> readings.LevelReading:
         """How cells are read."""
-        codes = checked_codes(self.missing_codes)
-        aliases = checked_aliases(self.aliases, self._code_of_label)
-        return LevelReading(self.levels, aliases, codes, self.strip, self.ignore_case)
+        codes = readings.checked_codes(self.missing_codes)
+        aliases = readings.checked_aliases(self.aliases, self._code_of_label)
+        return readings.LevelReading(self.levels, aliases, codes, self.strip, self.ignore_case)
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; ``variable_from_dict`` reads them back."""
-        return {"levels": list(self.levels), **options_of(self)}
+        return {"levels": list(self.levels), **readings.options_of(self)}
 
     @cached_property
     def _code_of_label(self) -> dict[str, int]:

@@ -9,25 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpglm.data.tables import source
 from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header, with_comma
 from dpglm.data.tables.file_lists import CSV_ENDS, FilePaths, table_files
-from dpglm.data.tables.source import (
-    CHUNK_ROWS,
-    Chunk,
-    JoinedSource,
-    PiecewiseSource,
-    Source,
-    Stacked,
-    frame_of_arrow,
-    require_distinct,
-)
 from dpglm.errors import SchemaError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def open_files(data: FilePaths) -> Source:
+def open_files(data: FilePaths) -> source.Source:
     """The rows of one file, or of several as one table; see `table_files`.
 
     Raises
@@ -41,10 +32,14 @@ def open_files(data: FilePaths) -> Source:
             parts.append(CsvSource(file if isinstance(file, CsvFile) else CsvFile(file)))
         else:
             parts.append(ParquetSource(Path(file)))
-    return parts[0] if len(parts) == 1 else JoinedSource([(f"the file {part.name}", part) for part in parts])
+    return (
+        parts[0]
+        if len(parts) == 1
+        else source.JoinedSource([(f"the file {part.name}", part) for part in parts])
+    )
 
 
-class FileSource(PiecewiseSource):
+class FileSource(source.PiecewiseSource):
     """A file that stays as it is while it is read again and again.
 
     Raises
@@ -53,7 +48,7 @@ class FileSource(PiecewiseSource):
         At a pass, where its size or the time of its last change is another one than when it was opened.
     """
 
-    def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
+    def __init__(self, path: Path, *, chunk_rows: int = source.CHUNK_ROWS) -> None:
         self._path, self.chunk_rows = path, chunk_rows
         self._state = self._state_now()
 
@@ -91,7 +86,7 @@ class FileSource(PiecewiseSource):
 class ParquetSource(FileSource):
     """A Parquet file, decoded a few batches at a time."""
 
-    def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
+    def __init__(self, path: Path, *, chunk_rows: int = source.CHUNK_ROWS) -> None:
         import pyarrow.parquet as pq
 
         super().__init__(path, chunk_rows=chunk_rows)
@@ -101,7 +96,7 @@ class ParquetSource(FileSource):
         if names is None:
             raise _parquet_error(f"the file {path.name}, which cannot be read as Parquet")
         self.column_names = tuple(names)
-        require_distinct(self.column_names)
+        source.require_distinct(self.column_names)
 
     def _frames(self, columns: Sequence[str], numeric: Collection[str]) -> Iterator[pd.DataFrame]:
         """Batches of the file as frames of Arrow columns."""
@@ -112,7 +107,7 @@ class ParquetSource(FileSource):
             # Read as it is decoded: by default the whole file would be in memory first.
             with pq.ParquetFile(self._path, pre_buffer=False, buffer_size=2**18) as file:
                 for batch in file.iter_batches(batch_size=self.chunk_rows, columns=list(columns)):
-                    yield frame_of_arrow(batch)
+                    yield source.frame_of_arrow(batch)
         except Exception as error:  # its text may quote a cell, and its traceback must not show it either
             failure = type(error).__name__
         if failure:
@@ -130,11 +125,11 @@ def _parquet_error(found: str) -> SchemaError:
 class CsvSource(FileSource):
     """A CSV file, plain or gzipped, with a header line; read in chunks of lines."""
 
-    def __init__(self, file: CsvFile, *, chunk_rows: int = CHUNK_ROWS) -> None:
+    def __init__(self, file: CsvFile, *, chunk_rows: int = source.CHUNK_ROWS) -> None:
         super().__init__(Path(file), chunk_rows=chunk_rows)
         self._file = file
         self._header = read_header(file)
-        require_distinct(self._header, of_file=self.name)
+        source.require_distinct(self._header, of_file=self.name)
         self.column_names = tuple(name for name in self._header if name)
 
     def _frames(self, columns: Sequence[str], numeric: Collection[str]) -> Iterator[pd.DataFrame]:
@@ -146,10 +141,10 @@ class CsvSource(FileSource):
             frame = parse_lines(lines, self._file, width=width, positions=positions, floats=floats)
             yield self._respelled(frame.rename(columns=positions), numeric)
 
-    def respelled(self, chunk: Chunk, numeric: Collection[str]) -> Chunk:
+    def respelled(self, chunk: source.Chunk, numeric: Collection[str]) -> source.Chunk:
         """The chunk with a point in place of the comma in these columns, where they are read as text."""
-        if isinstance(chunk, Stacked):
-            return Stacked(tuple(self._respelled(frame, numeric) for frame in chunk.frames))
+        if isinstance(chunk, source.Stacked):
+            return source.Stacked(tuple(self._respelled(frame, numeric) for frame in chunk.frames))
         return self._respelled(chunk, numeric)
 
     def _respelled(self, frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:

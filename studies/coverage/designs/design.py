@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -73,9 +74,13 @@ class Design:
 
     @property
     def fingerprint(self) -> str:
-        """Results of a design that was changed later belong to another one."""
+        """Results of a design that was changed later belong to another one.
+
+        Last digits of shares, which follow from powers, depend on the processor and do not count.
+        """
         about = {name: value for name, value in vars(self).items() if name not in ("about", "half", "known")}
-        return hashlib.sha256(repr(about).encode()).hexdigest()[:12]
+        text = re.sub(r"\d+\.\d{13,}", lambda found: f"{float(found[0]):.12g}", repr(about))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def schema(self) -> dpglm.Schema:
         """What is public."""

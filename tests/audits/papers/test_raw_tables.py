@@ -52,10 +52,13 @@ COLUMNS = {
 }
 
 
+FOLDER = tempfile.TemporaryDirectory(prefix="dpglm-audit-")
+
+
 @cache
 def source() -> Path:
     """Another organisation's result."""
-    path = Path(tempfile.mkdtemp(prefix="dpglm-audit-")) / "main.json"
+    path = Path(FOLDER.name) / "main.json"
     frame = pd.DataFrame({"y": ["no", "yes"] * 20, "x": np.linspace(-1, 1, 40), "w": 0.3})
     fit = dpglm.fit(
         "y ~ x + w",

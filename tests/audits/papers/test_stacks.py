@@ -91,10 +91,14 @@ def releases() -> list[Case]:
     return [*found, of_releases(OnPart, "one half", privacy, [part], [pair], trials=10_000)]
 
 
+FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # removed with the process
+
+
 @functools.cache
 def source(privacy: dpglm.Privacy) -> Path:
     """A saved stack."""
-    path = Path(tempfile.mkdtemp(prefix="dpglm-audit-")) / "main.json"
+    FOLDERS.append(tempfile.TemporaryDirectory(prefix="dpglm-audit-"))
+    path = Path(FOLDERS[-1].name) / "main.json"
     fitted(PSTF(groups=2), privacy).save(path)
     return path
 
