@@ -9,8 +9,8 @@ import warnings
 
 import click
 
-from dpglm.cli.choices import listed, names
 from dpglm.cli.failures import UNUSABLE, Failure
+from dpglm.cli.options import listed, names
 from dpglm.cli.output import say
 from dpglm.errors import DpglmError
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.inference import bic
+from dpglm.inference import selection
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.optim import quadratic as quadratics
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, is_intercept
@@ -214,7 +214,7 @@ def chosen_path(
     matrix, right, dispersion = family_loss(contrasts, scaling, unit)
     path = sparse_path(matrix, right, penalty, scaling.penalised)
     judge = deviance_at_own(contrasts, scaling)
-    index = bic.choose_bic(path, matrix, right, dispersion=dispersion, size=size, deviance=judge)
+    index = selection.choose_bic(path, matrix, right, dispersion=dispersion, size=size, deviance=judge)
     return path, weakest(path, index)
 
 
@@ -305,7 +305,7 @@ def deviance_at_own(contrasts: Contrasts, scaling: Scaling) -> Callable[[BoolVec
         coded = model.mean
         for _ in range(1 + SETTLING):
             omega = model.omega_at(coded)
-            coded = scaling.coded(bic.refit(*_weighted(contrasts, scaling, omega), support))
+            coded = scaling.coded(selection.refit(*_weighted(contrasts, scaling, omega), support))
         omega = model.omega_at(coded)
         left = model.response - model.design @ coded
         return float(np.linalg.slogdet(omega)[1] + left @ np.linalg.solve(omega, left))

@@ -1,4 +1,4 @@
-"""Generalised least squares: estimates, standard errors, intervals, Wald tests and multiple testing."""
+"""Generalised least squares: estimates, standard errors, intervals and Wald tests."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammaincc, ndtr
 
-from dpglm.errors import MethodError
-from dpglm.inference import linear_model
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.inference.linear_model import LEAST_ALONE, LinearModel, positive_inverse
+from dpglm.typing import FloatMatrix, FloatVector
 
 
 class Limits(NamedTuple):
@@ -47,13 +48,14 @@ class Contrasts:
     With T the prior covariance, u = Tc / c'Tc, h = Hu and K = Omega + HTH without the sampling covariance:
     weights m = K^-1 h / h'K^-1 h, estimate m'z, variance m'(Omega + HTH)m - c'Tc. Without noise, K^-1 h is
     that of least squares whatever T: the sampling covariance is left out of K so that the estimate then is
-    the one without a prior. Where there is noise it makes no difference worth naming.
+    the one without a prior, which makes no difference worth naming where there is noise. T has what numbers
+    have in common, see `LinearModel.common`; prior scales that errors are compared with have not.
 
     The model is linear at t: its variances have a second-order term, see `linearisation_error`, which is
     counted in the part of the information matrix.
     """
 
-    model: linear_model.LinearModel
+    model: LinearModel
     rows: FloatMatrix  # (k, p), functions of the coded coefficients
 
     @cached_property
@@ -64,13 +66,23 @@ class Contrasts:
     @cached_property
     def _units(self) -> FloatMatrix:
         """u of each function, shape (p, k)."""
-        return (self.rows * self.model.released.prior_variance).T / self.prior
+        return self.model.prior_times(self.rows).T / self._whole_prior
+
+    @cached_property
+    def _whole_prior(self) -> FloatVector:
+        """`prior` with that of `LinearModel.common`, shape (k,)."""
+        return np.asarray((self.model.prior_times(self.rows) * self.rows).sum(axis=1))
+
+    def _left_out(self, variances: FloatVector) -> FloatVector:
+        """`linearisation_errors`, by declared priors, shape (k,)."""
+        units = (self.rows * self.model.released.prior_variance).T / self.prior
+        return linearisation_errors(self.model, units, variances)
 
     @cached_property
     def weights(self) -> FloatMatrix:
         """m of each function, shape (p, k): estimates are ``weights.T @ z``."""
         if self.model.released.exact:  # the same without squaring the condition of the information matrix
-            return linear_model.positive_inverse(self.model.design) @ self.rows.T
+            return positive_inverse(self.model.design) @ self.rows.T
         directions = self.model.design @ self._units
         solved = inverse_total(self.model, sampling=False) @ directions
         return np.asarray(solved / np.einsum("ij,ij->j", directions, solved))
@@ -94,7 +106,7 @@ class Contrasts:
         """
         parts = self.first_order.copy()
         private = parts[:, 1:].sum(axis=1)
-        parts[:, 2] += linear_model.linearisation_errors(self.model, self._units, private) * private
+        parts[:, 2] += self._left_out(private) * private
         return parts
 
     @cached_property
@@ -110,7 +122,7 @@ class Contrasts:
                 np.einsum("ij,ij->j", weights, model.sampling @ weights),
                 model.score_variances(weights),
                 np.einsum("ij,ij->j", weights, model.noise @ weights),
-                np.maximum((fitted**2).T @ model.released.prior_variance - self.prior, 0.0),
+                np.maximum((model.prior_times(fitted.T) * fitted.T).sum(axis=1) - self._whole_prior, 0.0),
             ]
         )
 
@@ -135,7 +147,7 @@ class Contrasts:
         if self.model.released.exact:
             return np.asarray(self.weights.T @ self.model.sampling @ self.weights)
         linear, private = covariance_of(self.model, self.rows, self.weights)
-        share = np.sqrt(linear_model.linearisation_errors(self.model, self._units, np.diag(private)))
+        share = np.sqrt(self._left_out(np.diag(private)))
         return linear + np.outer(share, share) * private
 
     @cached_property
@@ -146,7 +158,7 @@ class Contrasts:
         solved = inverse @ directions
         information = np.einsum("ij,ij->j", directions, solved)
         # Without the function's own prior, by Sherman and Morrison.
-        factor = self.prior / np.maximum(1.0 - self.prior * information, 1e-12)
+        factor = self._whole_prior / np.maximum(1.0 - self._whole_prior * information, 1e-12)
         return self.model.noise_information(self._units, inverse, solved, factor)
 
     @cached_property
@@ -158,40 +170,39 @@ class Contrasts:
             return 1.0 / (self.linear_variances * self.noise_information)
 
 
-def inverse_total(model: linear_model.LinearModel, *, sampling: bool = True) -> FloatMatrix:
+def inverse_total(model: LinearModel, *, sampling: bool = True) -> FloatMatrix:
     """The inverse of Omega + H T H, with or without the sampling covariance in Omega, shape (p, p)."""
-    prior = model.released.prior_variance
-    total = model.omega + (model.design * prior) @ model.design
+    total = model.omega + model.prior_times(model.design) @ model.design
     if not sampling:
         total = total - model.sampling
-    return linear_model.positive_inverse(total)
+    return positive_inverse(total)
 
 
 def covariance_of(
-    model: linear_model.LinearModel, rows: FloatMatrix, weights: FloatMatrix
+    model: LinearModel, rows: FloatMatrix, weights: FloatMatrix
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Covariance of ``weights.T @ z`` about ``rows @ theta``, and without sampling; shapes (k, k)."""
     left = weights.T @ model.design - rows
-    linear = weights.T @ model.omega @ weights + (left * model.released.prior_variance) @ left.T
+    linear = weights.T @ model.omega @ weights + model.prior_times(left) @ left.T
     return np.asarray(linear), np.asarray(linear - weights.T @ model.sampling @ weights)
 
 
-def wald(model: linear_model.LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[float, float]:
+def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[float, float]:
     """Statistic and p-value of ``rows @ theta = values``, by Wald; independent rows, shape (k, p)."""
     if model.released.exact:
-        solved = linear_model.positive_inverse(model.design) @ rows.T
+        solved = positive_inverse(model.design) @ rows.T
         distance = solved.T @ model.response + model.released.known(rows) - values
         statistic = float(distance @ np.linalg.solve(model.released.dispersion * (rows @ solved), distance))
         return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
     prior = model.released.prior_variance
-    within = (rows * prior) @ rows.T
-    units = np.linalg.solve(within, rows * prior).T
-    directions = model.design @ units
+    units = np.linalg.solve((rows * prior) @ rows.T, rows * prior).T
+    whole = model.prior_times(rows)
+    directions = model.design @ np.linalg.solve(whole @ rows.T, whole).T
     solved = inverse_total(model, sampling=False) @ directions
     information = directions.T @ solved
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
     covariance, private = covariance_of(model, rows, np.asarray(weights))
-    covariance = covariance + linear_model.linearisation_error(model, np.asarray(units), private) * private
+    covariance = covariance + linearisation_error(model, np.asarray(units), private) * private
     distance = weights.T @ model.response + model.released.known(rows) - values
     statistic = float(distance @ np.linalg.solve(0.5 * (covariance + covariance.T), distance))
     return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
@@ -221,7 +232,7 @@ def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
     widest = contrasts.deviations / (WIDEST * np.sqrt((contrasts.rows**2) @ model.usual_variance))
     share = contrasts.first_order[:, 3] / contrasts.linear_variances
     alike = np.ones_like(share)
-    masked = ((one.label, linear_model.LEAST_ALONE / max(one.alone, LEAST_FACTOR)) for one in model.masking)
+    masked = ((one.label, LEAST_ALONE / max(one.alone, LEAST_FACTOR)) for one in model.masking)
     with np.errstate(divide="ignore"):
         tests = (
             ("noise hides its variation", np.sqrt(limits.signal / contrasts.signal)),
@@ -250,57 +261,43 @@ def two_sided_pvalues(estimates: FloatVector, errors: FloatVector) -> FloatVecto
         return np.asarray(2.0 * ndtr(-np.abs(estimates / errors)), dtype=np.float64)
 
 
-def benjamini_hochberg(pvalues: FloatVector, q: float = 0.1) -> BoolVector:
-    """Which hypotheses to reject so that the expected share of false rejections is at most q.
+def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:
+    r"""What linearity leaves out: mean square of the second-order term, as a share of the variance.
 
-    A p-value of nan is never rejected, and not counted. A MethodError is raised unless q is above 0 and below
-    1. Proved for independent p-values and those of positively dependent one-sided tests; two-sided Gaussian
-    p-values of any covariance have not been seen to break it.
+    Where noise and ridge leave d ~ N(0, v) between t and theta along one function, linear predictors of two
+    rows move apart by s d, s the widest over the declared domain. The weights in H change by at most
+    ``third_derivative_bound`` times that, so the estimate is off by ``third_derivative_bound s d^2 / 2`` at
+    most, with mean square 3/4 (third_derivative_bound s v)^2. Sampling errors do not count: without noise t
+    is the maximum likelihood estimate, and the estimate is t.
 
-    References
-    ----------
-    .. [1] Benjamini and Hochberg (1995), "Controlling the false discovery rate", JRSS B 57(1).
-
-    Examples
-    --------
-    >>> benjamini_hochberg(np.array([0.001, 0.04, 0.5, np.nan]), q=0.1)
-    array([ True,  True, False, False])
+    ``units``, shape (p, k), are coded coefficients per unit of each function; ``covariance``, shape (k, k),
+    is that of their estimates, sampling left out. Functions that span the same space have the same answer.
     """
-    from scipy.stats import false_discovery_control  # costs as much to import as the rest of the package
-
-    _check_rate(q)
-    given = np.flatnonzero(~np.isnan(pvalues))
-    rejected = np.zeros(pvalues.shape, dtype=np.bool_)
-    if given.size:
-        rejected[given] = false_discovery_control(pvalues[given]) <= q
-    return rejected
+    moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
+    width = sum(np.sqrt(max(_widest(term, moved), 0.0)) for term in model.released.term_columns)
+    return float(0.75 * (model.released.third_derivative_bound * width) ** 2)
 
 
-def false_coverage_level(selected: int, given: int, q: float = 0.05) -> float:
-    """Level of the intervals of selected coefficients: ``1 - q * selected / given``.
-
-    Of the intervals so shown, at most a share q is expected to miss. ``selected`` coefficients are in the
-    list, chosen from the ``given`` ones with an interval. A MethodError is raised unless q is above 0 and
-    below 1.
-
-    References
-    ----------
-    .. [1] Benjamini and Yekutieli (2005), "False discovery rate-adjusted multiple confidence intervals for
-       selected parameters", JASA 100(469), section 3; for a list made by the Benjamini-Hochberg rule or
-       another simple one.
-
-    Examples
-    --------
-    >>> false_coverage_level(5, 50, q=0.05)
-    0.995
-    """
-    _check_rate(q)
-    assert 0 <= selected <= given, "a list chosen from the coefficients with an interval"
-    return 1.0 - q * selected / max(given, 1)
+def linearisation_errors(model: LinearModel, units: FloatMatrix, variances: FloatVector) -> FloatVector:
+    """`linearisation_error` of each function by itself, shape (k,); sampling is left out of variances."""
+    width = np.zeros(len(variances))
+    for term in model.released.term_columns:
+        inside = units[term.columns]
+        if term.kind == "other":
+            width += 2.0 * np.sqrt(term.bound * (inside**2).sum(axis=0))
+        else:
+            corners = term.table @ inside
+            width += np.ptp(corners, axis=0) if term.kind == "levels" else np.abs(corners[0])
+    return np.asarray(0.75 * (model.released.third_derivative_bound * width) ** 2 * variances)
 
 
-def _check_rate(q: float) -> None:
-    if isinstance(q, bool) or not isinstance(q, int | float) or not 0.0 < q < 1.0:
-        raise MethodError(
-            f"q={q!r} as an error rate", expected="a number above 0 and below 1", remedy="Use q=0.1."
-        )
+def _widest(term: TermColumns, moved: FloatMatrix) -> float:
+    """Largest variance of what a difference of two rows in this term adds to their predictors."""
+    inside = moved[term.columns, term.columns]
+    if term.kind == "other":
+        return 4.0 * term.bound * float(np.linalg.eigvalsh(inside)[-1])
+    among = term.table @ inside @ term.table.T
+    if term.kind != "levels":  # moved from nothing; from one end of the range to the other
+        return float(among[0, 0])
+    variances = np.diag(among)
+    return float((variances[:, None] + variances - 2.0 * among).max())

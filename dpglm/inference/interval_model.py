@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from dpglm.inference.linear_model import LinearModel, positive_inverse, positive_part
+from dpglm.inference.linear_model import LinearModel, positive_part
 from dpglm.inference.score_and_information import ScoreAndInformation, grown
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -36,8 +36,6 @@ _SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
 USUALLY_SEEN: Final = 0.5
 LEAST_SEEN: Final = 1e-3
 HIDDEN_SCALE: Final = 3.0
-# Ridge of a step that only finds prior scales, in deviations of the noise of the information's diagonal.
-STEP_RIDGE: Final = 0.3
 # Keeps a covariance whose parts differ by more than 16 digits positive.
 _JITTER = 1e-13
 _KINDS = ("slope", "levels", "other")
@@ -103,13 +101,10 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     cancel in columns that say much the same, it shows neither. Normal equations of one release have no
     estimate but the posterior mean. Post-processing: it costs no privacy.
     """
-    released, own = model.released, model.released.own_ridge
+    released = model.released
     if not released.centre.any():
         return grown(released, model.mean**2)
-    ridge = np.full(released.size, STEP_RIDGE * released.information_scale) if own is None else own
-    inverse = positive_inverse(model.positive_design + np.diag(ridge))
-    found = released.centre + inverse @ released.score if own is None else model.minimiser
-    return grown(released, found**2 - released.score_scale**2 * (inverse**2).sum(axis=0))
+    return grown(released, model.squares)
 
 
 def interval_model(released: ScoreAndInformation) -> LinearModel:
@@ -145,7 +140,7 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
         declared = declared.like(own)
     learned = declared.like(fitted_scales(declared))
     gap = 0.5 * (declared.products + learned.products)
-    return declared.like(own, gap, usual_variance=usual.prior_variance)
+    return declared.like(own, gap, usual_variance=usual.prior_variance, common=declared.common_seen)
 
 
 def _factors(model: LinearModel) -> dict[str, float]:

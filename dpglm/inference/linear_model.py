@@ -12,10 +12,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import Cells, ScoreAndInformation, shrink
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -30,6 +28,8 @@ LITTLE_SEEN: Final = 0.25
 LEAST_ALONE: Final = 5.0
 MOST_MOVED: Final = 0.2
 POSSIBLE, CLEARLY = 1.645, 3.0
+# Ridge of a step that only finds prior scales, in deviations of the noise of the information's diagonal.
+STEP_RIDGE: Final = 0.3
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ class LinearModel:
     ) -> LinearModel:
         """The model with other scales, or a known gap: the same design, and sampling unless known."""
         other = LinearModel(released, gap)
-        other.__dict__.update({"sampling": self.sampling} | known, cells=self.cells, _shrunk=self._shrunk)
+        kept = {"sampling": self.sampling, "common": self.common} | known
+        other.__dict__.update(kept, cells=self.cells, _shrunk=self._shrunk)
         return other
 
     @cached_property
@@ -91,6 +92,38 @@ class LinearModel:
     def usual_variance(self) -> FloatVector:
         """Prior variances before they grew with estimates, shape (p,)."""
         return self.released.prior_variance
+
+    @cached_property
+    def common(self) -> FloatVector:
+        """What numbers have in common a priori: their effects vary by a multiple of it, too, (p,)."""
+        return np.zeros(self.released.size)
+
+    @property
+    def squares(self) -> FloatVector:
+        """Of effects as one step from t finds them, less what noise alone adds, shape (p,)."""
+        released, own = self.released, self.released.own_ridge
+        ridge = np.full(released.size, STEP_RIDGE * released.information_scale) if own is None else own
+        inverse = positive_inverse(self.positive_design + np.diag(ridge))
+        found = released.centre + inverse @ released.score if own is None else self.minimiser
+        return np.asarray(found**2 - released.score_scale**2 * (inverse**2).sum(axis=0))
+
+    @property
+    def common_seen(self) -> FloatVector:
+        """The multiple of t by which the prior gets as far there as one step finds numbers from 0, (p,).
+
+        Effects that are small each may be large together, which is hardly possible to priors that know
+        nothing of each other. All would be drawn to 0 alike, and the constant with them. In logistic models.
+        """
+        terms, centre = self.released.term_columns, self.released.centre
+        slopes = [np.full(one.stop - one.start, one.kind not in ("intercept", "levels")) for one in terms]
+        scaled = np.concatenate(slopes) / self.released.prior_variance
+        length = float(scaled @ centre**2) if self.released.logistic else 0.0
+        further = float(scaled @ self.squares) - 1.0 if length > 0.0 else 0.0
+        return np.concatenate(slopes) * centre * np.sqrt(further / length) if further > 0.0 else 0.0 * centre
+
+    def prior_times(self, rows: FloatMatrix) -> FloatMatrix:
+        """The prior covariance times each row, shape (k, p)."""
+        return rows * self.released.prior_variance + np.outer(rows @ self.common, self.common)
 
     @cached_property
     def _shrunk(self) -> tuple[FloatMatrix, FloatMatrix]:
@@ -280,48 +313,6 @@ class LinearModel:
         """
         away = self.released.centre - coded
         return self.omega - self.noise + self.information_noise(np.outer(away, away))
-
-
-def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:
-    r"""What linearity leaves out: mean square of the second-order term, as a share of the variance.
-
-    Where noise and ridge leave d ~ N(0, v) between t and theta along one function, linear predictors of two
-    rows move apart by s d, s the widest over the declared domain. The weights in H change by at most
-    ``third_derivative_bound`` times that, so the estimate is off by ``third_derivative_bound s d^2 / 2`` at
-    most, with mean square 3/4 (third_derivative_bound s v)^2. Sampling errors do not count: without noise t
-    is the maximum likelihood estimate, and the estimate is t.
-
-    ``units``, shape (p, k), are coded coefficients per unit of each function; ``covariance``, shape (k, k),
-    is that of their estimates, sampling left out. Functions that span the same space have the same answer.
-    """
-    moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
-    width = sum(np.sqrt(max(_widest(term, moved), 0.0)) for term in model.released.term_columns)
-    return float(0.75 * (model.released.third_derivative_bound * width) ** 2)
-
-
-def linearisation_errors(model: LinearModel, units: FloatMatrix, variances: FloatVector) -> FloatVector:
-    """`linearisation_error` of each function by itself, shape (k,); sampling is left out of variances."""
-    width = np.zeros(len(variances))
-    for term in model.released.term_columns:
-        inside = units[term.columns]
-        if term.kind == "other":
-            width += 2.0 * np.sqrt(term.bound * (inside**2).sum(axis=0))
-        else:
-            corners = term.table @ inside
-            width += np.ptp(corners, axis=0) if term.kind == "levels" else np.abs(corners[0])
-    return np.asarray(0.75 * (model.released.third_derivative_bound * width) ** 2 * variances)
-
-
-def _widest(term: TermColumns, moved: FloatMatrix) -> float:
-    """Largest variance of what a difference of two rows in this term adds to their predictors."""
-    inside = moved[term.columns, term.columns]
-    if term.kind == "other":
-        return 4.0 * term.bound * float(np.linalg.eigvalsh(inside)[-1])
-    among = term.table @ inside @ term.table.T
-    if term.kind != "levels":  # moved from nothing; from one end of the range to the other
-        return float(among[0, 0])
-    variances = np.diag(among)
-    return float((variances[:, None] + variances - 2.0 * among).max())
 
 
 def positive_part(matrix: FloatMatrix) -> FloatMatrix:

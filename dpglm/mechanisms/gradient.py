@@ -13,17 +13,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.factor_rows import squares
 from dpglm.glm.families import Family
-from dpglm.mechanisms.base import (
-    CHOSEN,
-    WHY_SUM,
-    Covered,
-    NoisyRelease,
-    Rows,
-    WorstCase,
-    release_error,
-    require_positive,
-    worst_case_rows,
-)
+from dpglm.mechanisms import base
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, grid_step
 from dpglm.mechanisms.noisy_sum import NoisySum, SumNoise, SumRelease
 from dpglm.mechanisms.rows import chosen_rows, finite
@@ -49,7 +39,7 @@ _ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True, eq=False)
-class Gradient(SumRelease, NoisyRelease):
+class Gradient(SumRelease, base.NoisyRelease):
     r"""Sums of slope times row at released points, plus Gaussian noise on a grid.
 
     Releases :math:`\sum_{i \in B} s_i x_i + N(0, scale^2 I)`, shape (p,), s_i the slope of row i's loss at a
@@ -78,18 +68,20 @@ class Gradient(SumRelease, NoisyRelease):
     parts: int = 1
 
     name: ClassVar[str] = "gradient"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
+    premises: ClassVar[tuple[str, ...]] = (base.CHOSEN,)
 
     def __post_init__(self) -> None:
-        require_positive(self, "scale", "clip")
+        base.require_positive(self, "scale", "clip")
         if not 0.0 < self.rate <= 1.0 or (self.sampling == "all" and self.rate != 1.0):
-            raise release_error(
+            raise base.release_error(
                 f"rate={self.rate!r} with sampling={self.sampling!r}", "a rate in (0, 1], 1 for all"
             )
         if self.sampling not in ("all", "poisson", "fixed"):
-            raise release_error(f"sampling={self.sampling!r}", "'all', 'poisson' or 'fixed'")
+            raise base.release_error(f"sampling={self.sampling!r}", "'all', 'poisson' or 'fixed'")
         if self.parts < 1 or (self.parts > 1 and self.sampling != "all"):
-            raise release_error(f"parts={self.parts!r} with sampling={self.sampling!r}", "parts of all rows")
+            raise base.release_error(
+                f"parts={self.parts!r} with sampling={self.sampling!r}", "parts of all rows"
+            )
         self.require_grid(1)
 
     @property
@@ -101,7 +93,7 @@ class Gradient(SumRelease, NoisyRelease):
         grid_step(self.scale, self.clip, self.parts * size)
 
     @property
-    def covers(self) -> Covered:
+    def covers(self) -> base.Covered:
         return "nothing" if self.parts > 1 else "one row"  # proof: persons
 
     def sensitivity(self, relation: Relation) -> float:
@@ -135,7 +127,7 @@ class Gradient(SumRelease, NoisyRelease):
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
-        return (WHY_SUM,)
+        return (base.WHY_SUM,)
 
     @property
     def sum_noise(self) -> SumNoise:
@@ -146,7 +138,7 @@ class Gradient(SumRelease, NoisyRelease):
         # Parts are dealt by place in one table, and a sample is paid for by events that no one else computes.
         return self if self.parts == 1 and self.sampling == "all" else None
 
-    def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
+    def whole(self, rows: base.Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
         """The sums at the released points ``at``, shape (parts * p,)."""
         assert at is not None, "a gradient is taken at a released point"
         assert len(at) == self.parts * rows.size, "a point for each part"
@@ -164,7 +156,7 @@ class Gradient(SumRelease, NoisyRelease):
         whole = np.concatenate([sum_.total() for sum_ in sums])
         return WholeNumbers(whole, sums[0].unit)
 
-    def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[Placed]:
+    def _sampled(self, rows: base.Rows, noise: NoiseSource) -> Iterator[Placed]:
         """Chunks of the rows of a step, and how many of these rows come before each."""
         chosen = np.zeros(0, dtype=np.bool_)
         if self.sampling == "fixed":
@@ -200,7 +192,7 @@ class Gradient(SumRelease, NoisyRelease):
             most = self.clip / np.maximum(norm, self.clip * 2.0**-40)
             sum_.add_terms(piece.X, np.clip(slope, -most, most))  # proof: clip
 
-    def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        first, second = worst_case_rows(self.family, relation, size)
+    def worst_case(self, relation: Relation, size: int) -> base.WorstCase:
+        first, second = base.worst_case_rows(self.family, relation, size)
         direction = np.tile(np.eye(size)[0], self.parts)
-        return WorstCase(first, second, direction, at=np.zeros(self.parts * size))
+        return base.WorstCase(first, second, direction, at=np.zeros(self.parts * size))

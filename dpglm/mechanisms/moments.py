@@ -9,16 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.mechanisms.base import (
-    CHOSEN,
-    WHY_SUM,
-    Covered,
-    NoisyRelease,
-    Rows,
-    WorstCase,
-    release_error,
-    require_positive,
-)
+from dpglm.mechanisms import base
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.noisy_sum import SumNoise, SumRelease
 from dpglm.mechanisms.rows import shares_alone
@@ -61,7 +52,7 @@ class MomentSums:
 
 
 @dataclass(frozen=True, eq=False)
-class SecondMoments(SumRelease, NoisyRelease):
+class SecondMoments(SumRelease, base.NoisyRelease):
     r"""X'X, X'y, y'y and the number of usable rows, with noise of one scale in public weights.
 
     With rows x of norm at most 1 and coded responses y in [-1, 1], a row adds
@@ -93,13 +84,13 @@ class SecondMoments(SumRelease, NoisyRelease):
     count_weight: float
 
     name: ClassVar[str] = "second moments"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
+    premises: ClassVar[tuple[str, ...]] = (base.CHOSEN,)
 
     def __post_init__(self) -> None:
-        require_positive(self, "scale", "gram_weight", "cross_weight", "square_weight", "count_weight")
+        base.require_positive(self, "scale", "gram_weight", "cross_weight", "square_weight", "count_weight")
         self.noise_law.require_grid(self._least_sensitivity)
         if self.square_weight > self.cross_weight or self.count_weight > self.gram_weight:  # proof: weights
-            raise release_error(
+            raise base.release_error(
                 "weights out of order", "square_weight <= cross_weight and count_weight <= gram_weight"
             )
 
@@ -113,7 +104,7 @@ class SecondMoments(SumRelease, NoisyRelease):
         return 2.0 * self.cross_weight  # proof: opposite
 
     @property
-    def covers(self) -> Covered:
+    def covers(self) -> base.Covered:
         return "all rows"  # proof: persons
 
     @property
@@ -138,7 +129,7 @@ class SecondMoments(SumRelease, NoisyRelease):
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
-        return (WHY_SUM,)
+        return (base.WHY_SUM,)
 
     @property
     def gram_deviation(self) -> float:
@@ -173,7 +164,7 @@ class SecondMoments(SumRelease, NoisyRelease):
     def sum_noise(self) -> SumNoise:
         return SumNoise(self.law, self.scale, self._least_sensitivity)  # proof: lattice
 
-    def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
+    def whole(self, rows: base.Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
         """The sum of phi, X'X in coordinates of the span, shape (dimension,)."""
         assert at is None, "moments are not evaluated at a point"
         return self._weighted(*self._sums(rows))  # proof: projection
@@ -205,7 +196,7 @@ class SecondMoments(SumRelease, NoisyRelease):
             float(flat[-1]) / self.count_weight,
         )
 
-    def _sums(self, rows: Rows) -> tuple[WholeSum, int]:
+    def _sums(self, rows: base.Rows) -> tuple[WholeSum, int]:
         """Products of rows with the response as their last number, and how many count, in `SHARES`-ths."""
 
         def part(chunks: Iterable[RowChunk]) -> Together:
@@ -226,7 +217,7 @@ class SecondMoments(SumRelease, NoisyRelease):
         products, count = total(rows.chunks(), part)
         return products, count
 
-    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+    def worst_case(self, relation: Relation, size: int) -> base.WorstCase:
         """A row against none, or two rows at the angle that moves most; in one column there is no angle."""
         first, second = np.eye(size, 1), np.zeros((size, 0))
         if relation == "replace-one":
@@ -241,7 +232,7 @@ class SecondMoments(SumRelease, NoisyRelease):
             self.square_weight**2,
             self.count_weight**2,
         ).packed()
-        return WorstCase(tables[0], tables[1], weights * apart)
+        return base.WorstCase(tables[0], tables[1], weights * apart)
 
 
 def _added(x: FloatMatrix) -> MomentSums:

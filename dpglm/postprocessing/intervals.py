@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpglm.errors import MethodError
-from dpglm.inference.contrasts import Contrasts, false_coverage_level, two_sided_pvalues
+from dpglm.inference.contrasts import Contrasts, two_sided_pvalues
+from dpglm.inference.selection import false_coverage_level
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.outer_ends import PLAIN, OuterEnds, only_in
 from dpglm.postprocessing.record import FitRecord
@@ -190,8 +191,7 @@ def _longer(record: FitRecord, near: OuterEnds, *, slopes: bool) -> list[str]:
     least = np.where(near.mapped(centre, reach) & (not slopes), MUCH_LONGER * reach, np.inf)
     for j, way, _ in near.predictors if not slopes else ():
         least[j], outward[j] = np.finfo(np.float64).max, way
-    # where a slope's curve moves an end
-    moved = (ends != replace(near, slopes=()).ends(centre, reach)).any(axis=1)
+    moved = (ends != replace(near, slopes=()).ends(centre, reach)).any(axis=1)  # by a slope's curve
     least[moved] = MUCH_LONGER * reach[moved] if slopes else np.inf
     lengths = {"upwards": (1.0, ends[:, 1] - centre), "downwards": (-1.0, centre - ends[:, 0])}
     groups = {

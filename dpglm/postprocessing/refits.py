@@ -11,7 +11,6 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.glm.penalties.base import strength_of
-from dpglm.inference.bic import refit as refit_on
 from dpglm.inference.coefficients import (
     Coefficients,
     chosen_path,
@@ -21,7 +20,9 @@ from dpglm.inference.coefficients import (
     quadratic,
     scaling_of,
 )
-from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.selection import benjamini_hochberg
+from dpglm.inference.selection import refit as refit_on
 from dpglm.postprocessing.intervals import p_values
 from dpglm.postprocessing.record import FitRecord
 from dpglm.registry import require_word

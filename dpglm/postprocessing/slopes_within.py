@@ -87,9 +87,8 @@ class FunctionsOfSlopes(_Each):
 
     Where a slope is steeper than its estimate, a function moves with it, as far as the slope's interval is
     longer than the linear model has it. And responses of a steep slope are nearer to even odds than those at
-    its middle: the predictor there is as much further out as leaves them as they are.
-
-    A slope without a standard error has no curve. Its interval is wide: it holds as many prior scales, too.
+    its middle: the predictor there is as much further out as leaves them as they are. A slope without a
+    standard error has no curve, but a wide interval, which holds as many prior scales, too.
     """
 
     places: IntVector  # of the functions

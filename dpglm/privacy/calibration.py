@@ -14,16 +14,9 @@ from functools import partial
 from typing import Literal, Self
 
 from dpglm.errors import MethodError
+from dpglm.privacy import events
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.budget import Privacy, Relation, steps_of
-from dpglm.privacy.events import (
-    Event,
-    GaussianEvent,
-    SampledGaussianEvent,
-    Sampling,
-    perturbed_event,
-    require,
-)
 from dpglm.privacy.gdp import SAFETY, conservative_root, gdp_mu, log_ratio
 from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed
 
@@ -44,7 +37,7 @@ class Target:
     def __post_init__(self) -> None:
         steps_of(self.relation)
         good = self.epsilon > 0.0 and (self.mu is None or 0.0 < self.mu < math.inf)
-        require(good, repr(self), "epsilon > 0, mu > 0 and finite")
+        events.require(good, repr(self), "epsilon > 0, mu > 0 and finite")
 
     @classmethod
     def of(cls, privacy: Privacy) -> Self:
@@ -207,12 +200,12 @@ class Minimisers(Mechanism):
             spent = mu_perturbed(noise, 1.0 / max_leverage, relation=target.relation, shared=target.shared)
             return spent / (target.mu * part) - 1.0 - 1e-14
         bounded = self.losses == "bounded"
-        release = perturbed_event(1.0 / noise, max_leverage, target.relation, bounded, target.shared)
+        release = events.perturbed_event(1.0 / noise, max_leverage, target.relation, bounded, target.shared)
         epsilon, beside = self._claimed(target), 0.0
         if epsilon is None:
             epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
-        events: tuple[Event, ...] = (*[release] * self.times, GaussianEvent(beside))
-        return log_ratio(float(composed_profile(events, [epsilon])[0]), target.delta)
+        composed: tuple[events.Event, ...] = (*[release] * self.times, events.GaussianEvent(beside))
+        return log_ratio(float(composed_profile(composed, [epsilon])[0]), target.delta)
 
     def _mus(self, noise: float, steps: int) -> tuple[float, float]:
         """The mu of one minimiser with what is released beside it, and of the latter alone."""
@@ -278,13 +271,15 @@ class NoisySums(Mechanism):
     sensitivity: float = 1.0
     steps: int = 1
     rate: float = 1.0
-    sampling: Sampling = "poisson"
+    sampling: events.Sampling = "poisson"
 
     close = 1e-7  # noise is overstated by more than that by the grid of losses
 
     def __post_init__(self) -> None:
         good = self.steps >= 1 and int(self.steps) == self.steps and 0.0 < self.sensitivity < math.inf
-        require(good, f"steps={self.steps!r}, {self.sensitivity=}", "whole steps >= 1, sensitivity > 0")
+        events.require(
+            good, f"steps={self.steps!r}, {self.sensitivity=}", "whole steps >= 1, sensitivity > 0"
+        )
 
     def _on_all_rows(self, target: Target) -> float:
         return self.sensitivity * math.sqrt(self.steps) / target.ideal_mu * (1.0 + SAFETY)
@@ -293,7 +288,7 @@ class NoisySums(Mechanism):
         noise = self._on_all_rows(target)
         if self.rate == 1.0:
             return noise
-        SampledGaussianEvent(1.0, self.rate, self.sampling, target.relation)  # checked before any work
+        events.SampledGaussianEvent(1.0, self.rate, self.sampling, target.relation)  # checked before any work
         while self.excess(noise / 2.0, target) <= 0.0:
             noise /= 2.0
         return noise / 2.0
@@ -301,7 +296,9 @@ class NoisySums(Mechanism):
     def excess(self, noise: float, target: Target) -> float:
         if noise >= self._on_all_rows(target):
             return 0.0
-        event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
+        event = events.SampledGaussianEvent(
+            self.sensitivity / noise, self.rate, self.sampling, target.relation
+        )
         return basic_composition([event] * self.steps, target.delta) / target.epsilon - 1.0
 
     def calibration(self, noise: float, target: Target) -> Calibration:

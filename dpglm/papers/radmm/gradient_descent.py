@@ -13,14 +13,8 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
+from dpglm.inference import expectation
 from dpglm.inference.coefficients import Scaling
-from dpglm.inference.expectation import (
-    NARROW,
-    EstimateNoise,
-    ExpectedRows,
-    expected_information,
-    noise_of_minimiser,
-)
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, require_positive
 from dpglm.methods.iterated import (
@@ -134,7 +128,9 @@ class DescentState:
         """What a row should add to the variance of a penalised coordinate, the intercept taken out."""
         weight = min(self._problem.family.score_weight_max, self._first.clip**2)
         mixing, term_columns = self._scaling.mixing, self._problem.geometry.term_columns
-        expected = mixing.T @ expected_information(term_columns, weight, narrow=NARROW)
+        expected = mixing.T @ expectation.expected_information(
+            term_columns, weight, narrow=expectation.NARROW
+        )
         each = np.einsum("ij,ji->i", expected, mixing)[self._scaling.penalised]
         return min(float(each.mean()), weight / size) if size else 0.0
 
@@ -162,8 +158,8 @@ def _step_sizes(eta: float | None, problem: Problem, scaling: Scaling) -> tuple[
     if eta is not None:
         return eta, eta
     most = problem.family.curvature_max
-    expected = expected_information(
-        problem.geometry.term_columns, 1.0 if most is None else most, narrow=NARROW
+    expected = expectation.expected_information(
+        problem.geometry.term_columns, 1.0 if most is None else most, narrow=expectation.NARROW
     )
     information = scaling.mixing.T @ expected @ scaling.mixing
     sizes = []
@@ -260,14 +256,16 @@ class GradientMethod(Method):
     def iterate(self, state: DescentState) -> Estimate:
         """Step through the planned gradients."""
 
-    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise | None:
+    def expected(
+        self, problem: Problem, plan: PricedReleases, rows: expectation.ExpectedRows
+    ) -> expectation.EstimateNoise | None:
         """The mean of the last three quarters of the points has the noise of as many gradients."""
         releases = plan.of_kind(Gradient)
         if not releases:
             return None
         first = releases[0]
         deviation = first.scale / first.rate * math.sqrt(first.parts / averaged(len(releases)))
-        return noise_of_minimiser(rows.information, 0.0, deviation, rows.dispersion)
+        return expectation.noise_of_minimiser(rows.information, 0.0, deviation, rows.dispersion)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription(

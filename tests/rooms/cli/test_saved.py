@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 import dpglm
 from dpglm.cli import main
-from dpglm.cli.choices import PYTHON_ONLY, names
+from dpglm.cli.options import PYTHON_ONLY, names
 from dpglm.errors import DpglmError
 
 pytestmark = pytest.mark.papers  # a ranking is one of the saved results

@@ -6,9 +6,15 @@ from scipy.stats import norm
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import penalties
-from dpglm.inference.bic import choose_bic, degrees_of_freedom, refit
 from dpglm.inference.coefficients import sparse_path
-from dpglm.inference.contrasts import benjamini_hochberg, false_coverage_level, two_sided_pvalues
+from dpglm.inference.contrasts import two_sided_pvalues
+from dpglm.inference.selection import (
+    benjamini_hochberg,
+    choose_bic,
+    degrees_of_freedom,
+    false_coverage_level,
+    refit,
+)
 from dpglm.optim.quadratic import strength_max
 
 
