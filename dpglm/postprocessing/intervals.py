@@ -187,12 +187,13 @@ def listed(names: tuple[str, ...]) -> str:
 def _longer(record: FitRecord, near: OuterEnds, *, slopes: bool) -> list[str]:
     """Coefficients whose 95 % interval is longer, or has no end, on one side; slopes in levels, or others."""
     centre, reach = record.debiased, quantile(0.95) * record.standard_errors
-    ends, outward = near.ends(centre, reach), near.outward.copy()
-    least = np.where(near.mapped(centre, reach) & (not slopes), MUCH_LONGER * reach, np.inf)
-    for j, way, _ in near.predictors if not slopes else ():
+    ends, plain = (one.ends(centre, reach) for one in (near, replace(near, slopes=())))
+    outward, least = near.outward.copy(), np.where(near.mapped(centre, reach), MUCH_LONGER * reach, np.inf)
+    for j, way, _ in near.predictors:
         least[j], outward[j] = np.finfo(np.float64).max, way
-    moved = (ends != replace(near, slopes=()).ends(centre, reach)).any(axis=1)  # by a slope's curve
-    least[moved] = MUCH_LONGER * reach[moved] if slopes else np.inf
+    separated = np.where(outward > 0.0, plain[:, 1] - centre, centre - plain[:, 0]) > least
+    taken = (ends != plain).any(axis=1) & ~separated if slopes else separated
+    least = np.where(taken, MUCH_LONGER * reach, np.inf)
     lengths = {"upwards": (1.0, ends[:, 1] - centre), "downwards": (-1.0, centre - ends[:, 0])}
     groups = {
         f"{words} {side}": (length > least) & (np.isinf(length) == endless) & (slopes | (outward == sign))

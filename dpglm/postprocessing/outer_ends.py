@@ -75,13 +75,13 @@ class OuterEnds:
 
         Without an intercept no level is looked at. In linear regression nothing lies on a curve.
         """
-        model, rows = contrasts.model, contrasts.rows
+        model, rows, terms = contrasts.model, contrasts.rows, contrasts.model.released.term_columns
         centre = model.released.centre
         start = rows @ centre + model.released.known(rows)
         outward, rarer, unit = np.zeros(len(rows)), np.ones(len(rows)), np.ones(len(rows))
         size, straight = np.abs(contrasts.estimates), not model.released.third_derivative_bound
         strong = (size > LARGE * np.sqrt(rows**2 @ declared)) & (size < PLAIN * contrasts.deviations)
-        for term in model.released.term_columns:
+        for term in terms:
             if term.kind == "levels" and not straight:
                 strong &= ~only_in(rows, term)
             elif term.kind == "intercept":
@@ -96,12 +96,11 @@ class OuterEnds:
         if intercept is None:
             return cls(outward, start, rarer, short=short)
         constant = np.isclose(rows[:, intercept.start], intercept.table[0, 0], rtol=ROUNDING, atol=0.0)
-        means = {term.start: _mean_predictor(model, intercept, term) for term in model.released.term_columns}
+        means = {term.start: _mean_predictor(model, intercept, term) for term in terms}
         everything = float(intercept.table[0] @ centre[intercept.columns]) + sum(means.values())
         cells = model.cells.from_coded
         information = np.einsum("ij,ij->j", cells, model.design @ cells)
-        within_levels = any(term.product for term in model.released.term_columns)
-        slopes = functions_of_slopes(contrasts, information) if within_levels else ()
+        slopes = functions_of_slopes(contrasts, information) if any(one.product for one in terms) else ()
         for term, within in model.cells.of_kind("levels"):
             predictors = everything - means[term.start] + term.table @ centre[term.columns]
             contrasted: dict[int, list[int]] = {}

@@ -102,8 +102,7 @@ class FunctionsOfSlopes(_Each):
 
     def reached(self, ways: FloatVector | float, reach: FloatVector) -> FloatVector:
         """How far up (1) or down (-1) intervals lead that reach so far in the linear model."""
-        both = (self._reached(ways, reach, end, self._end(end, reach)) for end in (-1.0, 1.0))
-        return np.maximum(*both)
+        return np.maximum(*(self._reached(ways, reach, end, self._end(end, reach)) for end in (-1.0, 1.0)))
 
     def reach_of(self, ways: FloatVector, distances: FloatVector) -> FloatVector:
         """The least reach that leads so far up or down."""
@@ -122,9 +121,10 @@ class FunctionsOfSlopes(_Each):
         outwards = along + middle * math.sqrt(PROBIT) / at >= 0.0
         with np.errstate(invalid="ignore"):
             steeper = np.maximum(np.sqrt(1.0 + PROBIT * slopes**2) / at - 1.0, 0.0)
-            longer = np.maximum(end * (slopes - self._estimates) - self.ratios * reach, 0.0)
             further = np.where(outwards & (middle > 0.0), middle * steeper, 0.0)
-            longer = np.where(outwards & (along > 0.0), np.minimum(along, 1.0 / self.ratios) * longer, 0.0)
+            linear, far = self.ratios * reach, end * (slopes - self._estimates)
+            longer = outwards & (along > 0.0) & (far > (1.0 + ROUNDING) * linear)
+            longer = np.where(longer, np.minimum(along, 1.0 / self.ratios) * (far - linear), 0.0)
         return np.hypot(reach + longer, further)
 
     def _end(self, end: float, reach: FloatVector) -> FloatVector:

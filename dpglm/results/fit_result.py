@@ -99,9 +99,9 @@ class FitResult(Effects, PlugIn):
         Valid whatever was selected: the estimates exist before anything is. In a logistic fit the end away
         from zero may lie further out than the standard error says, and so does that of a level where
         responses get more alike: near separation at infinity, see ``docs/methods.md``. Of slopes within
-        levels both ends may. In linear regression the end away from zero of a strong effect may, too. The
-        interval of a coefficient without a standard error is wide and rests mostly on the prior scale:
-        ``tidy()`` calls it not ``reliable``.
+        levels, and what goes with them, both ends may; in linear regression that of a strong effect away
+        from zero may. The interval of a coefficient without a standard error is wide and rests mostly on the
+        prior scale: ``tidy()`` calls it not ``reliable``.
 
         Parameters
         ----------

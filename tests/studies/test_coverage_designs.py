@@ -15,6 +15,7 @@ from dpglm.data.formula.parse import parse
 from studies import __main__ as command
 from studies.coverage import grid, page
 from studies.coverage.cell import study_cell
+from studies.coverage.designs.columns import Factor
 from studies.coverage.designs.design import Design, ReadyDesign, columns_of
 from studies.coverage.designs.laws import Binary, Count, Law, Number
 from studies.coverage.designs.likelihood import maximum, standard_errors
@@ -26,6 +27,22 @@ from studies.study import Part
 # Rows are enough to see every column; truths need all of them.
 FEW = 200
 RIGHT = ("slopes_three", "level_999", "parabola_age", "poisson", "linear")
+
+
+def test_a_design_is_the_same_on_every_processor_and_another_once_it_changes() -> None:
+    """Powers may be rounded differently in their last digit."""
+    design = DESIGNS["levels_120"]
+    (block,) = (one for one in design.columns if isinstance(one, Factor))
+    others = [one for one in design.columns if one is not block]
+
+    def with_first(share: float) -> str:
+        changed = replace(block, shares=(share, *block.shares[1:]))
+        return replace(design, columns=(changed, *others)).fingerprint
+
+    first = block.shares[0]
+    assert with_first(float(np.nextafter(first, 1.0))) == with_first(first)
+    assert with_first(first + 1e-6) != with_first(first)
+    assert replace(design, n=design.n + 1).fingerprint != design.fingerprint
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
