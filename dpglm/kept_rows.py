@@ -56,10 +56,7 @@ class KeptRows:
     """
 
     def __init__(
-        self,
-        make: Callable[[], Iterable[RowChunk]],
-        memory: int | None = None,
-        beside: int = BESIDE_SCRATCH,
+        self, make: Callable[[], Iterable[RowChunk]], memory: int | None = None, beside: int = BESIDE_SCRATCH
     ) -> None:
         self._make, self._memory, self._beside = make, memory, beside
         self._kept: _Pass | None = None

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import gammaincc, ndtr
 
 from dpglm.glm.penalties.base import TermColumns
@@ -202,7 +201,7 @@ def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[fl
     information = directions.T @ solved
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
     covariance, private = covariance_of(model, rows, np.asarray(weights))
-    covariance = covariance + linearisation_error(model, np.asarray(units), private) * private
+    covariance = covariance + left_out(model, rows, np.asarray(units), private)
     distance = weights.T @ model.response + model.released.known(rows) - values
     statistic = float(distance @ np.linalg.solve(0.5 * (covariance + covariance.T), distance))
     return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
@@ -261,25 +260,35 @@ def two_sided_pvalues(estimates: FloatVector, errors: FloatVector) -> FloatVecto
         return np.asarray(2.0 * ndtr(-np.abs(estimates / errors)), dtype=np.float64)
 
 
-def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:
-    r"""What linearity leaves out: mean square of the second-order term, as a share of the variance.
+def left_out(
+    model: LinearModel, rows: FloatMatrix, units: FloatMatrix, covariance: FloatMatrix
+) -> FloatMatrix:
+    """What linearity leaves out of the covariance of k functions, shape (k, k); see `linearisation_errors`.
+
+    ``units``, shape (p, k), are coded coefficients per unit of each function; ``covariance``, shape (k, k),
+    is that of their estimates, sampling left out. Each term is moved by itself, as in intervals. Functions
+    that span the same space have the same answer.
+    """
+    if len(rows) == 1:
+        return linearisation_errors(model, units, np.diag(covariance)) * covariance
+    moved = units @ covariance @ units.T
+    width = np.zeros(len(moved))
+    for term in model.released.term_columns:
+        width[term.columns] = np.sqrt(max(_widest(term, moved), 0.0))
+    share = rows * (np.sqrt(0.75) * model.released.third_derivative_bound * width)
+    return np.asarray(share @ moved @ share.T)
+
+
+def linearisation_errors(model: LinearModel, units: FloatMatrix, variances: FloatVector) -> FloatVector:
+    r"""What linearity leaves out: mean squares of second-order terms, as shares of the variance, shape (k,).
 
     Where noise and ridge leave d ~ N(0, v) between t and theta along one function, linear predictors of two
     rows move apart by s d, s the widest over the declared domain. The weights in H change by at most
     ``third_derivative_bound`` times that, so the estimate is off by ``third_derivative_bound s d^2 / 2`` at
     most, with mean square 3/4 (third_derivative_bound s v)^2. Sampling errors do not count: without noise t
-    is the maximum likelihood estimate, and the estimate is t.
-
-    ``units``, shape (p, k), are coded coefficients per unit of each function; ``covariance``, shape (k, k),
-    is that of their estimates, sampling left out. Functions that span the same space have the same answer.
+    is the maximum likelihood estimate, and the estimate is t. ``units`` are coded coefficients per unit of
+    each function, shape (p, k); variances, shape (k,), are without sampling.
     """
-    moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
-    width = sum(np.sqrt(max(_widest(term, moved), 0.0)) for term in model.released.term_columns)
-    return float(0.75 * (model.released.third_derivative_bound * width) ** 2)
-
-
-def linearisation_errors(model: LinearModel, units: FloatMatrix, variances: FloatVector) -> FloatVector:
-    """`linearisation_error` of each function by itself, shape (k,); sampling is left out of variances."""
     width = np.zeros(len(variances))
     for term in model.released.term_columns:
         inside = units[term.columns]

@@ -30,6 +30,7 @@ MOST_MOVED: Final = 0.2
 POSSIBLE, CLEARLY = 1.645, 3.0
 # Ridge of a step that only finds prior scales, in deviations of the noise of the information's diagonal.
 STEP_RIDGE: Final = 0.3
+ALONG: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,18 @@ class LinearModel:
         return np.zeros(self.released.size)
 
     @property
+    def _step_ridge(self) -> FloatVector:
+        """Of the step from t that finds prior scales, (p,)."""
+        least = STEP_RIDGE * self.released.information_scale
+        return np.full(self.released.size, least) if (own := self.released.own_ridge) is None else own
+
+    @property
     def squares(self) -> FloatVector:
         """Of effects as one step from t finds them, less what noise alone adds, shape (p,)."""
-        released, own = self.released, self.released.own_ridge
-        ridge = np.full(released.size, STEP_RIDGE * released.information_scale) if own is None else own
-        inverse = positive_inverse(self.positive_design + np.diag(ridge))
-        found = released.centre + inverse @ released.score if own is None else self.minimiser
-        return np.asarray(found**2 - released.score_scale**2 * (inverse**2).sum(axis=0))
+        released, inverse = self.released, positive_inverse(self.positive_design + np.diag(self._step_ridge))
+        step = inverse @ (self.response - self.design @ released.centre)
+        found = released.centre + step if released.own_ridge is None else self.minimiser
+        return np.asarray(found**2 - self.score_variances(inverse))
 
     @property
     def common_seen(self) -> FloatVector:
@@ -113,13 +119,18 @@ class LinearModel:
 
         Effects that are small each may be large together, which is hardly possible to priors that know
         nothing of each other. All would be drawn to 0 alike, and the constant with them. In logistic models.
+        A step along t has no ridge: the information there is at least `ALONG` times its noise.
         """
         terms, centre = self.released.term_columns, self.released.centre
         slopes = [np.full(one.stop - one.start, one.kind not in ("intercept", "levels")) for one in terms]
-        scaled = np.concatenate(slopes) / self.released.prior_variance
-        length = float(scaled @ centre**2) if self.released.logistic else 0.0
-        further = float(scaled @ self.squares) - 1.0 if length > 0.0 else 0.0
-        return np.concatenate(slopes) * centre * np.sqrt(further / length) if further > 0.0 else 0.0 * centre
+        way = np.concatenate(slopes) * centre
+        length = float(way**2 @ (1.0 / self.released.prior_variance)) if self.released.logistic else 0.0
+        if not length > 0.0:
+            return 0.0 * centre
+        least = ALONG * self.released.information_scale * float(way @ way)
+        left = 1.0 + float(self._step_ridge @ way**2) / max(float(way @ self.positive_design @ way), least)
+        squares = np.concatenate(slopes) * self.squares / self.released.prior_variance
+        return np.asarray(way * np.sqrt(max(left**2 * float(squares.sum()) - 1.0, 0.0) / length))
 
     def prior_times(self, rows: FloatMatrix) -> FloatMatrix:
         """The prior covariance times each row, shape (k, p)."""

@@ -170,6 +170,7 @@ class PooledModel(LinearModel):
             sampling=self.spread + (sampling / factor if rows else sampling),
             score_noise=self.score_noise / factor**2,
             noise=self.noise / factor**2,
+            common=self.common,
         )
         return other
 
@@ -221,6 +222,7 @@ def pooled_model(
             gap = site.link @ covariance @ site.link.T + left + np.outer(step, step)
             ways.append(_way(model, likely, step, gap, left))
         pooled = _weighted(own, ways, links, shifts, shared.shares, apart)
+    pooled.__dict__.update(common=pooled.common_seen)
     return pooled
 
 

@@ -13,22 +13,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpglm.errors import PrivacyError
-from dpglm.mechanisms.base import (
-    DECLARED,
-    WHY_SUM,
-    Covered,
-    Rows,
-    WorstCase,
-    release_error,
-    require_positive,
-)
-from dpglm.mechanisms.noise import (
-    SLACK,
-    STEPS,
-    NoiseSource,
-    grid_step,
-    laplace_price,
-)
+from dpglm.mechanisms.base import DECLARED, WHY_SUM, Covered, Rows, WorstCase, release_error, require_positive
+from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource, grid_step, laplace_price
 from dpglm.mechanisms.noisy_sum import SumNoise, SumRelease
 from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.whole_sums import Whole, WholeNumbers

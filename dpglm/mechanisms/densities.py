@@ -14,11 +14,7 @@ MOST_JACOBIAN = 12
 
 
 def perturbation_log_ratio(
-    family: Family,
-    ridge: FloatVector,
-    noise: NoiseLaw,
-    theta: FloatMatrix,
-    tables: tuple[Rows, Rows],
+    family: Family, ridge: FloatVector, noise: NoiseLaw, theta: FloatMatrix, tables: tuple[Rows, Rows]
 ) -> FloatVector:
     """How much likelier minimisers theta, shape (k, p), are on the first table, shape (k,)."""
     (first, first_jacobian), (second, second_jacobian) = (
@@ -28,10 +24,7 @@ def perturbation_log_ratio(
 
 
 def _perturbation_and_jacobian(
-    family: Family,
-    theta: FloatMatrix,
-    rows: Rows,
-    ridge: FloatVector,
+    family: Family, theta: FloatMatrix, rows: Rows, ridge: FloatVector
 ) -> tuple[FloatMatrix, FloatVector]:
     """-b at each theta, shape (k, p), and the log of its Jacobian, (k,)."""
     X, y, offset, weight = one_piece(rows)

@@ -253,11 +253,7 @@ class ClassRows(RowView):
     """
 
     def __init__(
-        self,
-        rows: Rows,
-        mapped: Rows,
-        constant: tuple[int, float],
-        class_of: Callable[[RowChunk], IntVector],
+        self, rows: Rows, mapped: Rows, constant: tuple[int, float], class_of: Callable[[RowChunk], IntVector]
     ) -> None:
         super().__init__(rows)
         self._mapped, self._constant, self._class_of = once(mapped), constant, class_of

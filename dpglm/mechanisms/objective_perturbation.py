@@ -261,11 +261,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
         return perturbed_profile(epsilons, self.scale, ridge, relation=relation, shared=self.shared)
 
     def log_ratio(
-        self,
-        answers: FloatMatrix,
-        first: Rows,
-        second: Rows,
-        at: FloatMatrix | None,
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
     ) -> FloatVector:
         tables = self._within_leverage(first), self._within_leverage(second)
         return perturbation_log_ratio(self.family, self.ridges, self.noise_law, answers, tables)

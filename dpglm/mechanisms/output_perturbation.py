@@ -69,9 +69,7 @@ class PerturbedOutput(PenalisedMinimiser):
             )
         if self.plain_rows is not None and not self.plain_rows >= 1:
             raise MethodError(
-                "no rows at all",
-                expected="plain_rows of 1 or more",
-                remedy="Leave plain_rows out.",
+                "no rows at all", expected="plain_rows of 1 or more", remedy="Leave plain_rows out."
             )
         self.noise_law.require_grid(self.sensitivity("add-remove"))
 

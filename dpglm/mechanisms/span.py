@@ -100,11 +100,7 @@ class Span:
     def __post_init__(self) -> None:
         ends = [0, *(block.stop for block in self.term_columns)]
         if ends[:-1] != [block.start for block in self.term_columns]:
-            raise MethodError(
-                "terms with gaps",
-                expected="terms that follow each other",
-                remedy=_REMEDY,
-            )
+            raise MethodError("terms with gaps", expected="terms that follow each other", remedy=_REMEDY)
         _ = self._ties
 
     @property

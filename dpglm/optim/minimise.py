@@ -218,12 +218,7 @@ def _dense(objective: Objective, start: FloatVector | None, tolerance: float) ->
 
 
 def _damped_newton(
-    objective: Objective,
-    x: FloatVector,
-    *,
-    tolerance: float,
-    decrement: float = 0.0,
-    precise: bool = True,
+    objective: Objective, x: FloatVector, *, tolerance: float, decrement: float = 0.0, precise: bool = True
 ) -> Point:
     """Minimise by Newton steps, each shortened until it is safe.
 

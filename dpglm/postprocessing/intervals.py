@@ -31,6 +31,9 @@ MOST_NAMES: Final = 8
 MUCH_LONGER: Final = 1.5
 SEPARATION: Final = "Nearly all responses of a level, or of the one it is compared with, may be alike"
 FURTHER: Final = "Away from zero the interval reaches further out than the standard error says"
+WITHOUT_LEVELS: Final = (
+    "Without the levels themselves, slopes within rare levels may be stronger than intervals say"
+)
 STEEPNESS: Final = "Noise may hide that a number has a far stronger effect within a level"
 
 
@@ -124,6 +127,12 @@ def caveats(record: FitRecord) -> tuple[str, ...]:
             f"Beyond {SURPRISE:g} prior scales, and perhaps still drawn towards 0: {listed(names)}. "
             "Neighbours may be biased, too. A larger declared effect in the schema helps another fit."
         )
+    if record.link == "logit" and record.contrasts is not None:
+        terms = record.contrasts.model.released.term_columns
+        kinds = {term.label: term.kind for term in terms}
+        parts = [[kinds.get(part) for part in label.split(":")] for label in kinds]
+        alone = [label for label, of in zip(kinds, parts, strict=True) if None in of and "slope" in of]
+        notes += [f"{WITHOUT_LEVELS}: {', '.join(alone)}. Write * in place of :."] if alone else []
     near = outer_ends(record, record.contrasts)
     if near is not None and record.link == "identity":
         length = np.ptp(near.ends(record.debiased, np.zeros(len(record.names))), axis=1)

@@ -16,7 +16,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.pooled_model import as_released
 from dpglm.inference.score_and_information import Cells, ScoreAndInformation, shrink
-from dpglm.postprocessing.intervals import outer_ends
+from dpglm.postprocessing.intervals import WITHOUT_LEVELS, outer_ends
 from dpglm.postprocessing.outer_ends import OuterEnds
 from dpglm.postprocessing.slopes_within import FAR, PROBIT, FunctionsOfSlopes, SlopesWithin
 from tests.laws.test_separation import assert_rejected_where_left_out, reaches
@@ -275,6 +275,20 @@ def test_a_summary_names_slopes_that_noise_hides() -> None:
     again = tidy["p_value"].dropna()
     leaves_out = (tidy["conf_low"] > 0.0) | (tidy["conf_high"] < 0.0)
     assert ((again < 0.05) == leaves_out[again.index]).all()
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + a:x", "y ~ a:x"])
+def test_a_summary_names_slopes_within_levels_that_have_no_term_of_their_own(formula: str) -> None:
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame({"a": random.choice(LEVELS, 3000), "x": random.normal(size=3000).clip(-3, 3)})
+    frame["y"] = np.where(random.random(3000) < expit(frame["x"]), "yes", "no")
+    schema = {"y": ["no", "yes"], "a": LEVELS, "x": (-3, 3)}
+    alone, crossed = (
+        " ".join(str(dpglm.fit(one, frame, schema=schema, privacy=(1.0, 1e-6), seed=3).summary()).split())
+        for one in (formula, "y ~ a * x")
+    )
+    assert WITHOUT_LEVELS in alone
+    assert WITHOUT_LEVELS not in crossed
 
 
 def test_a_slope_is_seen_at_the_mean_row_of_its_level() -> None:

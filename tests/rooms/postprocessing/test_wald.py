@@ -68,8 +68,7 @@ def test_one_restriction_is_the_square_of_its_z():
 
 
 def test_several_restrictions_against_the_covariance_of_the_estimates():
-    # Joint estimation differs from single estimates by the priors, little here, and its term of second order
-    # bounds that of every combination at once: a smaller statistic, never a larger one.
+    # Joint estimation differs from single estimates by the priors, little here.
     test = FIT.wald_test({"age": 0.01, "religious": -1.0})
     gap = FIT.tidy(debiased=True)["estimate"].to_numpy()[4:] - np.array([0.01, -1.0])
     plain = gap @ np.linalg.solve(FIT.cov_params().to_numpy()[4:, 4:], gap)
