@@ -50,7 +50,7 @@ class Contrasts:
     the one without a prior, which makes no difference worth naming where there is noise. T has what numbers
     have in common, see `LinearModel.common`; prior scales that errors are compared with have not.
 
-    The model is linear at t: its variances have a second-order term, see `linearisation_error`, which is
+    The model is linear at t: its variances have a second-order term, see `linearisation_errors`, which is
     counted in the part of the information matrix.
     """
 
@@ -186,8 +186,14 @@ def covariance_of(
     return np.asarray(linear), np.asarray(linear - weights.T @ model.sampling @ weights)
 
 
-def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[float, float]:
-    """Statistic and p-value of ``rows @ theta = values``, by Wald; independent rows, shape (k, p)."""
+def wald(
+    model: LinearModel, rows: FloatMatrix, values: FloatVector, short: float = 0.0
+) -> tuple[float, float]:
+    """Statistic and p-value of ``rows @ theta = values``, by Wald; independent rows, shape (k, p).
+
+    In a model with a curvature the step from t to the estimates may be too short by the share ``short`` of
+    it where it leads away from 0: the distance is that of the nearest point on the way.
+    """
     if model.released.exact:
         solved = positive_inverse(model.design) @ rows.T
         distance = solved.T @ model.response + model.released.known(rows) - values
@@ -202,7 +208,11 @@ def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[fl
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
     covariance, private = covariance_of(model, rows, np.asarray(weights))
     covariance = covariance + left_out(model, rows, np.asarray(units), private)
-    distance = weights.T @ model.response + model.released.known(rows) - values
+    estimates = weights.T @ model.response + model.released.known(rows)
+    distance, step = estimates - values, weights.T @ model.response - rows @ model.released.centre
+    along = np.linalg.solve(0.5 * (covariance + covariance.T), step)
+    if model.released.third_derivative_bound and along @ estimates > 0.0:
+        distance = distance - np.clip((along @ distance) / (along @ step), -short, 0.0) * step
     statistic = float(distance @ np.linalg.solve(0.5 * (covariance + covariance.T), distance))
     return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
 
@@ -266,8 +276,8 @@ def left_out(
     """What linearity leaves out of the covariance of k functions, shape (k, k); see `linearisation_errors`.
 
     ``units``, shape (p, k), are coded coefficients per unit of each function; ``covariance``, shape (k, k),
-    is that of their estimates, sampling left out. Each term is moved by itself, as in intervals. Functions
-    that span the same space have the same answer.
+    is that of their estimates, sampling left out. Several functions are moved term by term, each term as by
+    itself; those that span the same space have the same answer. A single one is moved in all terms at once.
     """
     if len(rows) == 1:
         return linearisation_errors(model, units, np.diag(covariance)) * covariance

@@ -104,7 +104,7 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     released = model.released
     if not released.centre.any():
         return grown(released, model.mean**2)
-    return grown(released, model.squares)
+    return grown(released, model.squares())
 
 
 def interval_model(released: ScoreAndInformation) -> LinearModel:

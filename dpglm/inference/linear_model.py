@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -24,13 +23,10 @@ ROUNDS = 5
 # predictors by more than this standard deviation, which the score leaves possible with so many deviations of
 # its noise, and if the information shows less of it than this many times the noise. Set on two numbers,
 # correlated 0, .8 and .95, one of them 8 to 1,000 standard deviations wide to each side, in three families.
-LITTLE_SEEN: Final = 0.25
-LEAST_ALONE: Final = 5.0
-MOST_MOVED: Final = 0.2
+LITTLE_SEEN, LEAST_ALONE, MOST_MOVED = 0.25, 5.0, 0.2
 POSSIBLE, CLEARLY = 1.645, 3.0
-# Ridge of a step that only finds prior scales, in deviations of the noise of the information's diagonal.
-STEP_RIDGE: Final = 0.3
-ALONG: Final = 2.0
+# Of the step that finds prior scales: its ridge, and the least information along t, in deviations of noise.
+STEP_RIDGE, ALONG = 0.3, 2.0
 
 
 @dataclass(frozen=True)
@@ -105,13 +101,15 @@ class LinearModel:
         least = STEP_RIDGE * self.released.information_scale
         return np.full(self.released.size, least) if (own := self.released.own_ridge) is None else own
 
-    @property
-    def squares(self) -> FloatVector:
-        """Of effects as one step from t finds them, less what noise alone adds, shape (p,)."""
+    def squares(self, times: float = 1.0) -> FloatVector:
+        """Of effects as one step finds them, ``times`` as long, less what noise alone adds, shape (p,).
+
+        A perturbed minimiser is itself a step from 0; from any other point it is a step of least squares.
+        """
         released, inverse = self.released, positive_inverse(self.positive_design + np.diag(self._step_ridge))
-        step = inverse @ (self.response - self.design @ released.centre)
-        found = released.centre + step if released.own_ridge is None else self.minimiser
-        return np.asarray(found**2 - self.score_variances(inverse))
+        step = times * inverse @ (self.response - self.design @ released.centre)
+        found = released.centre + step if released.own_ridge is None else times * self.minimiser
+        return np.asarray(found**2 - times**2 * self.score_variances(inverse))
 
     @property
     def common_seen(self) -> FloatVector:
@@ -128,9 +126,9 @@ class LinearModel:
         if not length > 0.0:
             return 0.0 * centre
         least = ALONG * self.released.information_scale * float(way @ way)
-        left = 1.0 + float(self._step_ridge @ way**2) / max(float(way @ self.positive_design @ way), least)
-        squares = np.concatenate(slopes) * self.squares / self.released.prior_variance
-        return np.asarray(way * np.sqrt(max(left**2 * float(squares.sum()) - 1.0, 0.0) / length))
+        times = 1.0 + float(self._step_ridge @ way**2) / max(float(way @ self.positive_design @ way), least)
+        squares = np.concatenate(slopes) * self.squares(times) / self.released.prior_variance
+        return np.asarray(way * np.sqrt(max(float(squares.sum()) - 1.0, 0.0) / length))
 
     def prior_times(self, rows: FloatMatrix) -> FloatMatrix:
         """The prior covariance times each row, shape (k, p)."""

@@ -17,6 +17,7 @@ from dpglm.postprocessing.contrast import terms_tested
 from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.functions import require_information, signed_sum, term_positions
 from dpglm.postprocessing.intervals import outer_ends
+from dpglm.postprocessing.outer_ends import SHORT
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import Column, Summarised, Table, p_value, statistic
@@ -98,7 +99,7 @@ def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
         ]
         reason = "; ".join(failed)
         if not failed:
-            statistic_value, p = wald(model, coded, values)
+            statistic_value, p = wald(model, coded, values, SHORT if len(rows) > 1 else 0.0)
             if len(rows) == 1:
                 statistic_value, p = _as_interval(record, contrasts, values, statistic_value, p)
     return WaldResult(statistic_value, len(rows), p, words, reason, record.promise)
@@ -127,7 +128,7 @@ def term_test(record: FitRecord, rows: FloatMatrix) -> WaldResult:
         told = directions[[decision.reported for decision in decisions]]
         if not len(told):
             return whole
-        statistic_value, p = wald(model, told @ coded, np.zeros(len(told)))
+        statistic_value, p = wald(model, told @ coded, np.zeros(len(told)), SHORT)
     reason = f"tested in {len(told)} of {len(rows)} directions; too little was released of the others"
     return WaldResult(statistic_value, len(told), p, whole.restrictions, reason, record.promise)
 

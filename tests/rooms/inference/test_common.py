@@ -69,7 +69,7 @@ def test_a_pool_covers_the_constant_too() -> None:
 
 
 def test_a_joint_test_sees_many_numbers_that_are_strong_together() -> None:
-    """Each term is as far from a straight line as by itself: all together would leave no test at all."""
+    """Each term is as far from a straight line as by itself: all at once would leave no test at all."""
     fit = fitted(3, 0.8, budget=dpglm.Privacy(1.0, 1e-6, relation="add-remove"))
     truth = 0.8 * np.where(np.arange(SLOPES) % 2, -1.0, 1.0)
     assert fit.wald_test(", ".join(NAMES)).p_value < 1e-3

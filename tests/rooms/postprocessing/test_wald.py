@@ -5,6 +5,8 @@ import pytest
 from scipy.stats import chi2
 
 from dpglm.errors import MethodError
+from dpglm.inference.contrasts import wald
+from dpglm.postprocessing.outer_ends import SHORT
 from dpglm.postprocessing.wald import restrictions
 from tests.golden.examples import interval_fit, private_fit, seeded_fit
 
@@ -81,6 +83,31 @@ def test_a_test_does_not_depend_on_how_restrictions_are_written():
     one = FIT.wald_test("age = 0.01, religious = -1")
     other = FIT.wald_test("100*age + religious = 0, religious = -1")
     assert one.statistic == pytest.approx(other.statistic, rel=1e-6)
+
+
+def test_several_restrictions_are_as_far_as_the_nearest_point_that_the_step_may_reach():
+    contrasts = FIT._record.contrasts
+    model, rows = contrasts.model, contrasts.rows[4:]
+
+    def plain(values):
+        return wald(model, rows, values)[0]
+
+    # The statistic is (v - e)'A(v - e), e the joint estimates.
+    units, none = np.eye(len(rows)), np.zeros(len(rows))
+    first = np.array([plain(one) for one in units])
+    second = np.array([[plain(one + other) for one in units] for other in units])
+    A = (second - first - first[:, None] + plain(none)) / 2.0
+    e = np.linalg.solve(A, (np.diag(A) - first + plain(none)) / 2.0)
+    start = rows @ model.released.centre + model.released.known(rows)
+    step = e - start
+    assert step @ A @ e > 0.0  # away from 0
+    for values in (none, e + 0.1 * step, e + step, e - step, e + np.array([0.02, -0.5])):
+        ways = [plain(values - share * step) for share in np.linspace(0.0, SHORT, 201)]
+        near = wald(model, rows, values, SHORT)[0]
+        assert near == pytest.approx(min(ways), rel=1e-4, abs=1e-6)
+        assert near <= plain(values) * (1.0 + 1e-9)
+    assert wald(model, rows, none, SHORT)[0] == pytest.approx(plain(none), rel=1e-9)
+    assert FIT.wald_test((np.eye(len(FIT.names))[4:], e + step)).statistic < 0.8 * plain(e + step)
 
 
 def test_a_restriction_that_fails_the_rule_has_no_p_value_but_a_reason():
