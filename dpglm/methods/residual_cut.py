@@ -26,8 +26,9 @@ COUNT_CUTS: Final = (*CUTS, 40.0, 80.0, 160.0, 320.0)
 # .30 to .84 in the column where it is largest.
 ALIGNED: Final = 0.35
 # Before counts are seen: how far beyond the first cut residuals are that the model does not expect (median,
-# and deviation of its logarithm), how probable it is that there are none, and the largest share of rows.
-EXCESS, EXCESS_DEVIATION, NONE, MOST = 1.0, 0.6, 0.6, 0.3
+# and deviation of its logarithm, which is larger for counts, as they may be overdispersed), how probable it
+# is that there are none, and the largest share of rows.
+EXCESS, EXCESS_DEVIATION, COUNT_EXCESS_DEVIATION, NONE, MOST = 1.0, 0.6, 0.8, 0.6, 0.3
 # Rows of a class differ by this share from what is expected. So many deviations of noise away, counts are
 # believed.
 MISFIT, SURE = 0.5, 4.0
@@ -60,7 +61,8 @@ class Tail:
         own, gap = classes + (MISFIT * classes) ** 2, seen - classes
         spread = own + noise**2
         logs = np.log(np.where(amount == 0.0, NONE, (1.0 - NONE) / _AMOUNTS))
-        logs = logs - 0.5 * (np.log(length / EXCESS) / EXCESS_DEVIATION) ** 2
+        unsure_of_length = EXCESS_DEVIATION if len(cuts) <= len(CUTS) else COUNT_EXCESS_DEVIATION
+        logs = logs - 0.5 * (np.log(length / EXCESS) / unsure_of_length) ** 2
         logs = logs[:, 0] - 0.5 * (gap**2 / spread + np.log(spread)).sum(axis=1)
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()

@@ -310,8 +310,8 @@ def test_the_intercept_of_overdispersed_counts_is_covered(
 ) -> None:
     """Noise hides rows beyond the cut: they are believed to be there, and their mean is given back.
 
-    80 fits: a coverage of .95 is below .87 with a probability of .002. Where nothing is given back .79 are
-    covered; were that the coverage, .87 or more would be with .05.
+    Of 400 fits .935 are covered: fewer than .87 of 80 would be with a probability of .014. Where nothing is
+    given back .79 are covered; were that the coverage, .87 or more would be with .04.
     """
     if not told:
         taken = Cut.taken

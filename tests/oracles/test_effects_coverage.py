@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 import dpglm
 
-FITS, ROWS, BUDGET = 120, 3000, (1.0, 1e-6)
+FITS, ROWS, BUDGET = 120, 3000, (0.7, 1e-6)
 LEVELS = list("abcd")
 EFFECTS = {"a": 0.0, "b": 0.5, "c": -0.4, "d": 0.9}
 INVERSE = {"binomial": expit, "gaussian": np.asarray}
