@@ -281,6 +281,7 @@ def test_a_method_covers_persons_or_refuses_them(name: str, rows: int) -> None:
     )
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_ranking_by_blocks_of_rows_does_not_run_where_persons_move_them(rows: int) -> None:
     table = people(400)
