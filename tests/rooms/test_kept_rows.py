@@ -238,7 +238,7 @@ def rows_in_memory() -> dict[int, object]:
         {},
         {"penalty": "l2", "privacy": 1.0},
         {"family": "gaussian"},
-        {"penalty": "l2", "method": "dpsgd"},
+        pytest.param({"penalty": "l2", "method": "dpsgd"}, marks=pytest.mark.papers),
         {"goal": "select"},
     ],
     ids=["default", "pure", "gaussian", "gradients", "select"],
