@@ -207,13 +207,14 @@ def wald(
     information = directions.T @ solved
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
     covariance, private = covariance_of(model, rows, np.asarray(weights))
-    covariance = covariance + left_out(model, rows, np.asarray(units), private)
+    covariance = covariance + linearisation_covariance(model, rows, np.asarray(units), private)
+    covariance = 0.5 * (covariance + covariance.T)
     estimates = weights.T @ model.response + model.released.known(rows)
     distance, step = estimates - values, weights.T @ model.response - rows @ model.released.centre
-    along = np.linalg.solve(0.5 * (covariance + covariance.T), step)
+    along = np.linalg.solve(covariance, step)
     if model.released.third_derivative_bound and along @ estimates > 0.0:
         distance = distance - np.clip((along @ distance) / (along @ step), -short, 0.0) * step
-    statistic = float(distance @ np.linalg.solve(0.5 * (covariance + covariance.T), distance))
+    statistic = float(distance @ np.linalg.solve(covariance, distance))
     return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
 
 
@@ -270,7 +271,7 @@ def two_sided_pvalues(estimates: FloatVector, errors: FloatVector) -> FloatVecto
         return np.asarray(2.0 * ndtr(-np.abs(estimates / errors)), dtype=np.float64)
 
 
-def left_out(
+def linearisation_covariance(
     model: LinearModel, rows: FloatMatrix, units: FloatMatrix, covariance: FloatMatrix
 ) -> FloatMatrix:
     """What linearity leaves out of the covariance of k functions, shape (k, k); see `linearisation_errors`.

@@ -120,14 +120,14 @@ class LinearModel:
         A step along t has no ridge: the information there is at least `ALONG` times its noise.
         """
         terms, centre = self.released.term_columns, self.released.centre
-        slopes = [np.full(one.stop - one.start, one.kind not in ("intercept", "levels")) for one in terms]
-        way = np.concatenate(slopes) * centre
+        numbers = [np.full(len(one.prior), one.kind not in ("intercept", "levels")) for one in terms]
+        way = (slopes := np.concatenate(numbers)) * centre
         length = float(way**2 @ (1.0 / self.released.prior_variance)) if self.released.logistic else 0.0
         if not length > 0.0:
             return 0.0 * centre
         least = ALONG * self.released.information_scale * float(way @ way)
         times = 1.0 + float(self._step_ridge @ way**2) / max(float(way @ self.positive_design @ way), least)
-        squares = np.concatenate(slopes) * self.squares(times) / self.released.prior_variance
+        squares = slopes * self.squares(times) / self.released.prior_variance
         return np.asarray(way * np.sqrt(max(float(squares.sum()) - 1.0, 0.0) / length))
 
     def prior_times(self, rows: FloatMatrix) -> FloatMatrix:

@@ -39,9 +39,9 @@ def fitted(
 
 
 def test_a_constant_is_covered_beside_many_numbers_that_are_strong_together() -> None:
-    """Where the prior knows numbers one by one, told intercepts cover .21 (60 fits), now .94.
+    """Where the prior knows numbers one by one, told intercepts cover .21 (60 fits), now all do.
 
-    Four misses or fewer of 12 that are told then have a probability of 8e-4; more of 20 have .006 now.
+    Four misses or fewer of 12 that are told then have a probability of 8e-4; at .94 more of 20 have .006.
     """
     told, misses = 0, 0
     for seed in range(20):
